@@ -1,0 +1,376 @@
+{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of the
+    README's section "Rules". No format is known here. -#}
+
+{#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
+    both as the relation spells them. Bad arguments stop. -#}
+{%- macro _changed_table(macro_name, changes, key, columns) -%}
+    {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
+    {%- set there = spark_cdc.columns_of(changes) -%}
+    {%- set names, missing = [], [] -%}
+    {%- for name in there if not (name | lower).startswith('cdc_') -%}
+        {%- do names.append(name) -%}
+    {%- endfor -%}
+    {%- for name in [
+        'cdc_operation', 'cdc_sequence', 'cdc_commit_sequence', 'cdc_commit_at', 'cdc_present_columns', 'cdc_before'
+    ] if name not in there | map('lower') -%}
+        {%- do missing.append(name) -%}
+    {%- endfor -%}
+    {%- if missing -%}
+        {{ spark_cdc._stop(
+            macro_name, changes ~ ' has no ' ~ missing | join(', '),
+            'a relation of change events: the model of a decoder, or a view over one', example
+        ) }}
+    {%- endif -%}
+    {%- set key_names = spark_cdc._resolve_key(macro_name, key, names, example) -%}
+    {%- if columns is not none -%}
+        {%- set wanted = spark_cdc._resolve_names(macro_name, 'columns', columns, names, example) -%}
+        {%- set names = names | select('in', key_names + wanted) | list -%}
+    {%- endif -%}
+    {{ return({'columns': names, 'key': key_names, 'attributes': names | reject('in', key_names) | list}) }}
+{%- endmacro -%}
+
+
+{#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
+    version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
+
+    One shuffle and one sort, by key and position; everything after them are windows in that order. -#}
+{%- macro _versions(changes, table, granularity) -%}
+    {%- set key = spark_cdc._column_list(table.key) -%}
+    {%- set row_window = 'partition by ' ~ key ~ ' order by cdc_commit_sequence, cdc_sequence' -%}
+    {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence order by cdc_sequence' -%}
+    {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
+    {%- set so_far = 'rows between unbounded preceding and current row' -%}
+    {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
+    {%- set row_value = spark_cdc._struct(table.columns) -%}
+    {%- set truncates = '(select cdc_list from truncates)' -%}
+with changes as (
+    select
+        *,
+        -- of an update: whether it moved its row here from another key (rule 3)
+        cdc_operation = 'update' and (
+            {%- for name in table.key %}
+            coalesce(cdc_before.{{ spark_cdc._quote(name) }} <> {{ spark_cdc._quote(name) }}, false){{ ' or' if not loop.last }}
+            {%- endfor %}
+        ) as cdc_moved
+    from {{ changes }}
+),
+
+-- the truncates in order, as one array: a handful, and most often none
+truncates as (
+    select
+        array_sort(
+            collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
+        ) as cdc_list
+    from changes
+    where cdc_operation = 'truncate'
+),
+
+-- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and leaves at least
+-- cdc_floor.
+effects as (
+    select
+        {%- for name in table.columns %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        cdc_commit_at,
+        transform(cdc_present_columns, name -> lower(name)) as cdc_present_columns,
+        cdc_operation <> 'delete' as cdc_arrives,
+        cdc_moved,
+        case when cdc_operation = 'insert' or cdc_moved then 1 when cdc_operation = 'delete' then -1 else 0 end as cdc_adds,
+        case when cdc_operation = 'delete' then 0 else 1 end as cdc_floor
+    from changes
+    where cdc_operation <> 'truncate'
+    union all
+    -- the key that a moved row leaves
+    select
+        {%- for name in table.columns %}
+        {%- if name in table.key %}
+        coalesce(cdc_before.{{ spark_cdc._quote(name) }}, {{ spark_cdc._quote(name) }}) as {{ spark_cdc._quote(name) }},
+        {%- else %}
+        null as {{ spark_cdc._quote(name) }},
+        {%- endif %}
+        {%- endfor %}
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        cdc_commit_at,
+        null as cdc_present_columns,
+        false as cdc_arrives,
+        false as cdc_moved,
+        -1 as cdc_adds,
+        0 as cdc_floor
+    from changes
+    where cdc_moved
+),
+
+summed as (
+    select
+        *,
+        sum(cdc_adds) over ({{ transaction_window }} {{ so_far }}) as cdc_sum
+    from effects
+),
+
+-- How many truncates lie before this event, before its transaction, and before the next transaction. A truncate sets
+-- every count to 0: a great negative addition, after which the count is at least 0 again (rule 6).
+placed as (
+    select
+        * except (cdc_sum, cdc_truncates),
+        cdc_sum
+        - cast(1000000000000 as bigint) * (cdc_truncates.here - cdc_truncates.before_transaction) as cdc_sum,
+        cdc_sum
+        - cast(1000000000000 as bigint) * (cdc_truncates.after_transaction - cdc_truncates.before_transaction) as cdc_sum_at_end,
+        cdc_truncates.here as cdc_truncates_here,
+        cdc_truncates.before_transaction as cdc_truncates_before,
+        cdc_truncates.after_transaction as cdc_truncates_after
+    from (
+        select
+            * except (cdc_truncate_list),
+            case
+                when (select size(cdc_list) > 0 from truncates) then {{ spark_cdc._count_truncates('cdc_truncate_list') }}
+                else named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0)
+            end as cdc_truncates
+        from (
+            select
+                *,
+                (select cdc_list from truncates) as cdc_truncate_list
+            from summed
+        )
+    )
+),
+
+-- The count after an event is cdc_sum + greatest(count before the transaction, cdc_high): the closed form of adding
+-- step by step with a floor under each step.
+bounded as (
+    select
+        *,
+        max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ so_far }}) as cdc_high,
+        max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ before }}) as cdc_high_before,
+        lead(cdc_sequence) over ({{ transaction_window }}) is null as cdc_is_last_of_transaction
+    from placed
+),
+
+-- What a transaction leaves, where that does not depend on what it found.
+settled as (
+    select
+        *,
+        case
+            when cdc_is_last_of_transaction and cdc_exists_if_new = cdc_exists_if_known
+                then struct(cdc_exists_if_new as cdc_exists, cdc_truncates_after as cdc_truncates)
+        end as cdc_outcome
+    from (
+        select
+            *,
+            cdc_sum_at_end + greatest(0, cdc_high) >= 1 as cdc_exists_if_new,
+            cdc_sum_at_end + greatest(1, cdc_high) >= 1 as cdc_exists_if_known
+        from bounded
+    )
+),
+
+found as (
+    select
+        *,
+        last_value(cdc_outcome, true) over ({{ row_window }} {{ before }}) as cdc_last_outcome
+    from settled
+),
+
+counted as (
+    select
+        * except (cdc_found),
+        cdc_found = 1 as cdc_existed,
+        greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
+        cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
+    from (
+        select
+            *,
+            -- a truncate between the transactions leaves nothing to find
+            case
+                when cdc_last_outcome.cdc_exists and cdc_last_outcome.cdc_truncates = cdc_truncates_before then 1
+                else 0
+            end as cdc_found
+        from found
+    )
+),
+{{ spark_cdc._fill(table, row_window, so_far) }}
+
+compared as (
+    select
+        *,
+        last_value(case when cdc_arrives then {{ row_value }} end, true) over ({{ row_window }} {{ before }}) as cdc_previous
+    from filled
+),
+
+-- Rule 9: an event that changes no value gives none.
+judged as (
+    select
+        *,
+        cdc_arrives and not (cdc_exists_before and cdc_previous <=> {{ row_value }}) as cdc_sets_value,
+        cdc_exists_before and not cdc_exists_after as cdc_takes_away,
+        struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_event
+    from compared
+),
+{% if granularity == 'commit' %}
+-- One row for each key and transaction: that with the last value, else the last. What else the transaction did to the
+-- key stands in it.
+transactions as (
+    select
+        *,
+        coalesce(
+            max(case when cdc_sets_value then cdc_sequence end) over ({{ transaction_window }} {{ whole }}),
+            last_value(cdc_sequence) over ({{ transaction_window }} {{ whole }})
+        ) as cdc_kept_sequence,
+        first_value(cdc_previous) over ({{ transaction_window }} {{ whole }}) as cdc_value_found,
+        last_value(
+            cdc_exists_after and cdc_truncates_here = cdc_truncates_after
+        ) over ({{ transaction_window }} {{ whole }}) as cdc_exists_at_end,
+        last_value(
+            case
+                when cdc_exists_after then struct(false as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
+                when cdc_takes_away then struct(true as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
+            end,
+            true
+        ) over ({{ transaction_window }} {{ whole }}) as cdc_last_step
+    from judged
+),
+
+steps as (
+    select
+        *,
+        cdc_truncates_after as cdc_truncates_passed,
+        cdc_exists_at_end and not (cdc_existed and cdc_value_found <=> {{ row_value }}) as cdc_begins,
+        case
+            when cdc_exists_at_end then cdc_event
+            when cdc_last_step.cdc_taken then cdc_last_step.cdc_event
+            else try_element_at({{ truncates }}, cast(coalesce(cdc_last_step.cdc_truncates, cdc_truncates_before) + 1 as int))
+        end as cdc_step,
+        cdc_existed and not cdc_exists_at_end as cdc_ends
+    from transactions
+    -- not `=`: from an equality of two columns Spark infers others through every expression above, for minutes
+    where cdc_sequence <=> cdc_kept_sequence
+),
+{% else %}
+steps as (
+    select
+        *,
+        cdc_truncates_here as cdc_truncates_passed,
+        cdc_sets_value as cdc_begins,
+        cdc_event as cdc_step,
+        cdc_takes_away as cdc_ends
+    from judged
+),
+{% endif %}
+-- A version lasts until the next step of its key, or the first truncate if that comes before.
+intervals as (
+    select
+        *,
+        lead(cdc_step) over ({{ row_window }}) as cdc_next_step,
+        -- a step that is no begin has one behind it, if anything
+        not (
+            coalesce(lead(cdc_begins) over ({{ row_window }}), false)
+            or lead(cdc_begins, 2) over ({{ row_window }}) is not null
+        ) as cdc_is_last,
+        try_element_at({{ truncates }}, cast(cdc_truncates_passed + 1 as int)) as cdc_next_truncate
+    from steps
+    where cdc_begins or cdc_ends
+),
+
+versions as (
+    select
+        {%- for name in table.columns %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_step as cdc_begin,
+        case
+            when cdc_next_step is null then cdc_next_truncate
+            when cdc_next_truncate is null then cdc_next_step
+            {%- if granularity == 'commit' %}
+            when cdc_next_truncate.cdc_commit_sequence < cdc_next_step.cdc_commit_sequence then cdc_next_truncate
+            {%- else %}
+            when cdc_next_truncate < cdc_next_step then cdc_next_truncate
+            {%- endif %}
+            else cdc_next_step
+        end as cdc_end,
+        cdc_is_last
+    from intervals
+    where cdc_begins
+)
+{%- endmacro -%}
+
+
+{#- How many truncates of the sorted array `list` lie at or before the event, before its transaction, and at or before
+    the end of its transaction: a struct of three numbers. Found by halving, so that a table that is truncated every day
+    costs no more: up to 2^24 truncates in 25 steps. -#}
+{%- macro _count_truncates(list) -%}
+    {%- set counts = {
+        'here': '(candidate.cdc_commit_sequence, candidate.cdc_sequence) <= (cdc_commit_sequence, cdc_sequence)',
+        'before_transaction': 'candidate.cdc_commit_sequence < cdc_commit_sequence',
+        'after_transaction': 'candidate.cdc_commit_sequence <= cdc_commit_sequence',
+    } -%}
+    aggregate(
+                    transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
+                    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
+                    (found, step) -> named_struct(
+                        {%- for count, condition in counts.items() %}
+                        {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}
+                        '{{ count }}', found.{{ count }} + if(
+                            {{ candidate }} is not null and {{ condition | replace('candidate', candidate) }}, step, 0
+                        ),
+                        {%- endfor %}
+                        'list', found.list
+                    ),
+                    found -> named_struct(
+                        {%- for count in counts %}'{{ count }}', found.{{ count }}{{ ', ' if not loop.last }}{% endfor -%}
+                    )
+                )
+{%- endmacro -%}
+
+
+{#- The CTE `filled`: the value of every column after each event. A column that an event does not carry keeps the value
+    it had, and is null where the row has just come to the key (rules 10 and 13). The windows for it, one a column, are
+    run only where some event leaves columns out: of the two branches Spark drops the one that its gate empties. -#}
+{%- macro _fill(table, row_window, so_far) -%}
+-- one row if some event does not carry all its columns, else none
+sparse_events as (
+    select true as cdc_found
+    from changes
+    where cdc_present_columns is not null and cdc_operation <> 'delete'
+    limit 1
+),
+
+filled as (
+    select
+        {%- for name in table.columns %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        * except ({{ spark_cdc._column_list(table.columns) }})
+    from counted
+    left anti join sparse_events
+        on true
+    union all
+    select
+        {%- for name in table.columns %}
+        {%- set column = spark_cdc._quote(name) %}
+        {%- if name in table.key %}
+        {{ column }},
+        {%- else %}
+        last_value(
+            case
+                when
+                    cdc_arrives and (
+                        cdc_present_columns is null
+                        or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
+                    ) then struct({{ column }} as cdc_value)
+                when cdc_arrives and (cdc_moved or not cdc_exists_before) then named_struct('cdc_value', null)
+            end,
+            true
+        ) over ({{ row_window }} {{ so_far }}).cdc_value as {{ column }},
+        {%- endif %}
+        {%- endfor %}
+        * except ({{ spark_cdc._column_list(table.columns) }})
+    from counted
+    left semi join sparse_events
+        on true
+),
+{%- endmacro -%}

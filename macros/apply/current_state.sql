@@ -1,0 +1,27 @@
+{#- One row for each key that exists. See _macros.yml. -#}
+{%- macro current_state(changes, key, columns=none, keep_deleted=false) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- set table = spark_cdc._changed_table('current_state', changes, key, columns) -%}
+    {%- if keep_deleted is not boolean -%}
+        {{ spark_cdc._stop(
+            'current_state', 'keep_deleted is ' ~ keep_deleted, 'true or false',
+            "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id'], keep_deleted=true) }}"
+        ) }}
+    {%- endif -%}
+    {%- set source = 'coalesce(cdc_end, cdc_begin)' if keep_deleted else 'cdc_begin' -%}
+{{ spark_cdc._versions(changes, table, 'commit') }}
+
+select
+    {%- for name in table.columns %}
+    {{ spark_cdc._quote(name) }},
+    {%- endfor %}
+    {{ source }}.cdc_sequence as cdc_sequence,
+    {{ source }}.cdc_commit_sequence as cdc_commit_sequence,
+    {{ source }}.cdc_commit_at as cdc_commit_at,
+    {{ source }}.cdc_operation as cdc_operation
+    {%- if keep_deleted %},
+    cdc_end is not null as cdc_is_deleted
+    {%- endif %}
+from versions
+where {{ 'cdc_is_last' if keep_deleted else 'cdc_end is null' }}
+{%- endmacro -%}

@@ -1,0 +1,27 @@
+{#- Every version of every key (SCD type 2). See _macros.yml. -#}
+{%- macro history(changes, key, columns=none, granularity='commit') -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- set table = spark_cdc._changed_table('history', changes, key, columns) -%}
+    {%- if granularity not in ('commit', 'event') -%}
+        {{ spark_cdc._stop(
+            'history', 'granularity is ' ~ granularity,
+            "'commit' (what other transactions could see) or 'event' (every change)",
+            "{{ spark_cdc.history(ref('orders__changes'), key=['order_id'], granularity='event') }}"
+        ) }}
+    {%- endif -%}
+    {%- set sequence = 'cdc_commit_sequence' if granularity == 'commit' else 'cdc_sequence' -%}
+{{ spark_cdc._versions(changes, table, granularity) }}
+
+select
+    {%- for name in table.columns %}
+    {{ spark_cdc._quote(name) }},
+    {%- endfor %}
+    cdc_begin.cdc_commit_at as cdc_valid_from,
+    cdc_end.cdc_commit_at as cdc_valid_to,
+    cdc_begin.{{ sequence }} as cdc_valid_from_sequence,
+    cdc_end.{{ sequence }} as cdc_valid_to_sequence,
+    cdc_end is null as cdc_is_current,
+    cdc_begin.cdc_operation as cdc_operation,
+    cdc_end.cdc_operation as cdc_ended_by
+from versions
+{%- endmacro -%}

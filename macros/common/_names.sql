@@ -1,0 +1,99 @@
+{#- How names and texts stand in SQL, and the checks of names that every public macro makes. -#}
+
+{%- macro _quote(name) -%}
+    `{{ name | replace('`', '``') }}`
+{%- endmacro -%}
+
+{%- macro _literal(text) -%}
+    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
+{%- endmacro -%}
+
+{#- "`a`, `b`", each name behind `prefix` (a table alias with its dot, or nothing). -#}
+{%- macro _column_list(names, prefix='') -%}
+    {%- for name in names -%}
+        {{ prefix }}{{ spark_cdc._quote(name) }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- One name a line, each behind `prefix` and with a comma behind it. -#}
+{%- macro _column_lines(names, prefix='', indent=8) -%}
+    {%- for name in names -%}
+        {{ ' ' * indent if not loop.first }}{{ prefix }}{{ spark_cdc._quote(name) }},{{ '\n' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- A value as a struct of the named columns: what whole rows are compared and carried as. -#}
+{%- macro _struct(names, prefix='') -%}
+    {%- set fields = [] -%}
+    {%- for name in names -%}
+        {%- do fields.append(
+            spark_cdc._literal(name) ~ ', ' ~ prefix ~ spark_cdc._quote(name)
+        ) -%}
+    {%- endfor -%}
+    named_struct({{ fields | join(', ') }})
+{%- endmacro -%}
+
+{#- Stops compilation; the message teaches: what was given, what is accepted, an example to copy. -#}
+{%- macro _stop(macro_name, given, accepted, example) -%}
+    {{ exceptions.raise_compiler_error(
+        'spark_cdc.' ~ macro_name ~ ': ' ~ given ~ '\n  accepted: ' ~ accepted ~ '\n  example:  ' ~ example
+    ) }}
+{%- endmacro -%}
+
+{#- The names of `asked` as `known` (a list of names) spells them; a name that is not there stops. -#}
+{%- macro _resolve_names(macro_name, argument, asked, known, example) -%}
+    {%- if asked is string or asked is mapping or asked is not iterable -%}
+        {{ spark_cdc._stop(macro_name, argument ~ ' is ' ~ asked, argument ~ ' takes a list of column names', example) }}
+    {%- endif -%}
+    {%- set spelled = {} -%}
+    {%- for name in known -%}
+        {%- do spelled.update({name | lower: name}) -%}
+    {%- endfor -%}
+    {%- set resolved = [] -%}
+    {%- for name in asked -%}
+        {%- if name is not string or name | lower not in spelled -%}
+            {{ spark_cdc._stop(
+                macro_name,
+                argument ~ ' names the column ' ~ name ~ ', which is not there',
+                'the columns ' ~ known | join(', '),
+                example
+            ) }}
+        {%- endif -%}
+        {%- if spelled[name | lower] in resolved -%}
+            {{ spark_cdc._stop(macro_name, argument ~ ' names ' ~ name ~ ' twice', 'each column once', example) }}
+        {%- endif -%}
+        {%- do resolved.append(spelled[name | lower]) -%}
+    {%- endfor -%}
+    {{ return(resolved) }}
+{%- endmacro -%}
+
+{#- The key's names as `known` spells them; an empty key stops. -#}
+{%- macro _resolve_key(macro_name, key, known, example) -%}
+    {%- if key is none or key is undefined or (key is iterable and key is not string and key | length == 0) -%}
+        {{ spark_cdc._stop(macro_name, 'key is empty', 'the list of the columns of the primary key', example) }}
+    {%- endif -%}
+    {{ return(spark_cdc._resolve_names(macro_name, 'key', key, known, example)) }}
+{%- endmacro -%}
+
+{#- Stops for columns that no table of change data can have here: reserved names, types without equality. -#}
+{%- macro _check_table_columns(macro_name, columns, example) -%}
+    {%- for name, data_type in columns.items() -%}
+        {%- if (name | lower).startswith('cdc_') -%}
+            {{ spark_cdc._stop(
+                macro_name,
+                'the column ' ~ name ~ ' begins with cdc_, which is reserved',
+                'columns under other names: rename it in a view and give that view as the relation',
+                'create view orders_renamed as select * except (' ~ name ~ '), ' ~ name ~ ' as source_' ~ name ~ ' from …'
+            ) }}
+        {%- endif -%}
+        {%- set type_name = data_type | lower | string -%}
+        {%- if modules.re.search('\\b(map\\s*<|variant\\b)', type_name) -%}
+            {{ spark_cdc._stop(
+                macro_name,
+                'the column ' ~ name ~ ' is of type ' ~ data_type ~ ', which has no equality',
+                'columns of any type but map and variant: turn it into text in a view',
+                'create view … as select * except (' ~ name ~ '), to_json(' ~ name ~ ') as ' ~ name ~ ' from …'
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro -%}

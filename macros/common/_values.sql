@@ -1,0 +1,35 @@
+{#- Values of raw rows: to the declared types, and verbatim for quarantine. -#}
+
+{#- A raw value as `data_type`; null if it is not one. Text without a zone is UTC. -#}
+{%- macro _typed(expression, type_there, data_type) -%}
+    {%- set wanted, there = data_type | lower | replace(' ', ''), type_there | lower | replace(' ', '') -%}
+    {%- if wanted == there -%}
+        {{ return(expression) }}
+    {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
+        {%- set text = 'trim(' ~ expression ~ ')' -%}
+        {{ return(
+            "coalesce(try_cast(concat(" ~ text ~ ", 'Z') as timestamp), try_cast(concat(" ~ text
+            ~ ", 'T00:00:00Z') as timestamp), try_cast(" ~ text ~ " as timestamp))"
+        ) }}
+    {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
+        {{ return('unhex(' ~ expression ~ ')') }}
+    {%- endif -%}
+    {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
+{%- endmacro -%}
+
+{#- The raw row as JSON, binary as hex, NULLs kept. `columns` as columns_of gives them. -#}
+{%- macro _raw_json(columns) -%}
+    {%- set fields = [] -%}
+    {%- for name, data_type in columns.items() -%}
+        {%- set value = spark_cdc._quote(name) -%}
+        {%- do fields.append(
+            spark_cdc._literal(name) ~ ', ' ~ ('hex(' ~ value ~ ')' if data_type | lower == 'binary' else value)
+        ) -%}
+    {%- endfor -%}
+    to_json(named_struct({{ fields | join(', ') }}), map('ignoreNullFields', 'false'))
+{%- endmacro -%}
+
+{#- The run that writes: later runs compare greater. -#}
+{%- macro _batch() -%}
+    {{ return(run_started_at.strftime('%Y-%m-%dT%H:%M:%S.%fZ')) }}
+{%- endmacro -%}

@@ -1,0 +1,21 @@
+{#- The raw rows that a decoder can make nothing of. See _macros.yml. -#}
+{%- macro quarantine(decoder, relation) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {{ return(spark_cdc._of_decoder('quarantine', decoder)(relation, *varargs, **kwargs)) }}
+{%- endmacro -%}
+
+{#- A decoder's own part of `quarantine` or `raw_counts`: the macro _quarantine_<decoder>, _raw_counts_<decoder>. -#}
+{%- macro _of_decoder(part, decoder) -%}
+    {%- set prefix = '_' ~ part ~ '_' -%}
+    {%- set decoders = [] -%}
+    {%- for name in spark_cdc if name.startswith(prefix) -%}
+        {%- do decoders.append(name[prefix | length:]) -%}
+    {%- endfor -%}
+    {%- if decoder not in decoders -%}
+        {{ spark_cdc._stop(
+            part, 'decoder is ' ~ decoder, 'the name of a decoder: ' ~ decoders | sort | join(', '),
+            "{{ spark_cdc." ~ part ~ "('qlik_change_table', source('erp', 'orders__ct'), key=['order_id']) }}"
+        ) }}
+    {%- endif -%}
+    {{ return(spark_cdc[prefix ~ decoder]) }}
+{%- endmacro -%}

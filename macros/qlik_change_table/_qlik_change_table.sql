@@ -1,0 +1,466 @@
+{#- What the decoder of Qlik change tables is made of. Rules and their numbers: docs/formats of Qlik Replicate change
+    tables, as retold in models/overview.md. -#}
+
+{#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
+    The bit of a data column is its place in the change table, header columns counted. -#}
+{%- macro _qlik_change_table_layout(
+    relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
+    qlik_sparse_updates=none
+) -%}
+    {%- set me = 'qlik_change_table' -%}
+    {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
+    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- if header_prefix is not string -%}
+        {{ spark_cdc._stop(me, 'header_prefix is ' ~ header_prefix, "a text, '' for no prefix", example) }}
+    {%- endif -%}
+    {%- if mask_byte_order not in (none, 'big', 'little') -%}
+        {{ spark_cdc._stop(
+            me, 'mask_byte_order is ' ~ mask_byte_order,
+            "'big' (the last byte holds bits 0 to 7), 'little' (the first byte does), or none (text is big, binary is little)",
+            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], mask_byte_order='big') }}"
+        ) }}
+    {%- endif -%}
+    {%- if header_columns is not none and (header_columns is not integer or header_columns is boolean or header_columns < 1) -%}
+        {{ spark_cdc._stop(
+            me, 'header_columns is ' ~ header_columns, 'the number of header columns that the mask counts, at least 1',
+            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], header_columns=7) }}"
+        ) }}
+    {%- endif -%}
+    {%- if header_prefix == '' and header_columns is none -%}
+        {{ spark_cdc._stop(
+            me, "header_prefix is '' and header_columns is none",
+            'without a prefix header_columns says how many of the first columns are header columns',
+            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], header_prefix='', header_columns=7) }}"
+        ) }}
+    {%- endif -%}
+
+    {#- header columns by their name without the prefix, data columns in table order -#}
+    {%- set headers, data_columns = {}, [] -%}
+    {%- for name in in_relation -%}
+        {%- set is_header = (name | lower).startswith(header_prefix | lower) if header_prefix else loop.index <= header_columns -%}
+        {%- if is_header -%}
+            {%- do headers.update({name[header_prefix | length:] | lower: name}) -%}
+        {%- else -%}
+            {%- do data_columns.append(name) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if 'change_seq' not in headers or ('change_oper' not in headers and 'operation' not in headers) -%}
+        {{ spark_cdc._stop(
+            me,
+            relation ~ ' has no column ' ~ header_prefix ~ 'change_seq, or none of '
+            ~ header_prefix ~ 'change_oper and ' ~ header_prefix ~ 'operation; it has ' ~ in_relation | join(', '),
+            'a change table with these header columns, and header_prefix as its task has it',
+            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], header_prefix='hdr_') }}"
+        ) }}
+    {%- endif -%}
+
+    {#- the columns of the table, and the SQL that reads each from the raw row -#}
+    {%- set table_columns, casts = {}, {} -%}
+    {%- if columns is none -%}
+        {%- for name in data_columns -%}
+            {%- do table_columns.update({name: in_relation[name]}) -%}
+        {%- endfor -%}
+    {%- else -%}
+        {%- if columns is not mapping -%}
+            {{ spark_cdc._stop(
+                me, 'columns is ' ~ columns, 'a dict of name -> Spark SQL type, or none to read them from the relation',
+                "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
+            ) }}
+        {%- endif -%}
+        {%- set spelled = spark_cdc._resolve_names(me, 'columns', columns | list, data_columns, example) -%}
+        {%- for name, there in zip(columns, spelled) -%}
+            {%- do table_columns.update({name: columns[name]}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- do spark_cdc._check_table_columns(me, table_columns, example) -%}
+    {%- if not table_columns -%}
+        {{ spark_cdc._stop(me, relation ~ ' has header columns only', 'a change table with data columns', example) }}
+    {%- endif -%}
+
+    {%- set first_bit = header_columns if header_columns is not none else headers | length -%}
+    {%- set bits, sources = {}, {} -%}
+    {%- for name in table_columns -%}
+        {%- for there in data_columns if there | lower == name | lower -%}
+            {%- do bits.update({name: first_bit + data_columns.index(there)}) -%}
+            {%- do sources.update({name: there}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+
+    {%- set metadata = [] -%}
+    {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers -%}
+        {%- do metadata.append("'" ~ header ~ "', cdc_" ~ header) -%}
+    {%- endfor -%}
+
+    {%- set mask_is_binary = 'change_mask' in headers and in_relation[headers['change_mask']] | lower == 'binary' -%}
+    {{ return({
+        'relation': relation,
+        'key': spark_cdc._resolve_key(me, key, table_columns | list, example),
+        'columns': table_columns,
+        'types_there': in_relation,
+        'sources': sources,
+        'headers': headers,
+        'bits': bits,
+        'first_bit': first_bit,
+        'end_bit': first_bit + data_columns | length,
+        'mask_is_binary': mask_is_binary,
+        'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
+        'sparse': var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates,
+        'metadata': 'named_struct(' ~ metadata | join(', ') ~ ')' if metadata
+            else 'cast(null as struct<stream_position: string>)',
+    }) }}
+{%- endmacro -%}
+
+
+{#- CTEs from the raw rows on: to `event_rows` and `before_images`, each change sequence once; or, `as_delivered`, to
+    `judged`, with every raw row and the reason why it is in quarantine. -#}
+{%- macro _qlik_change_table_rows(layout, as_delivered=false) -%}
+    {%- set headers = layout.headers -%}
+    {%- set names = layout.columns | list -%}
+    {%- set casts = [] -%}
+with raw as (
+    select
+        cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
+        {{ spark_cdc._qlik_header(layout, 'change_oper') }} as cdc_change_oper,
+        {{ spark_cdc._qlik_header(layout, 'operation') }} as cdc_operation_name,
+        {{ spark_cdc._qlik_mask(layout) }} as cdc_mask,
+        nullif({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}, '') as cdc_transaction_id,
+        {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
+        {{ spark_cdc._quote(headers[header]) }} as cdc_{{ header }},
+        {%- endfor %}
+        {%- for name in names %}
+        {%- set there = spark_cdc._quote(layout.sources[name]) %}
+        {%- set type_there = layout.types_there[layout.sources[name]] %}
+        {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
+        {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+        {{ value }} as {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        {{ casts | join(' or ') or 'false' }} as cdc_has_bad_value,
+        {%- if as_delivered %}
+        {{ spark_cdc._raw_json(layout.types_there) }} as cdc_raw,
+        {%- endif %}
+        -- what makes two deliveries the same row, besides the columns above
+        {{ spark_cdc._qlik_header(layout, 'change_mask', trimmed=false) }} as cdc_mask_as_written
+    from {{ layout.relation }}
+),
+
+decoded as (
+    select
+        *,
+        case
+            when cdc_operation_name = 'TRUNCATE' then 'truncate'
+            when coalesce(cdc_change_oper, '') <> '' then {{ spark_cdc._qlik_operation('cdc_change_oper', 'letter') }}
+            else {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }}
+        end as cdc_operation,
+        {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }} as cdc_other_operation,
+        {{ spark_cdc._qlik_time_part('cdc_change_seq') }} as cdc_time_part,
+        {{ spark_cdc._qlik_mask_words(layout) }}
+        {{ spark_cdc._qlik_mask_rest(layout) }} as cdc_mask_rest
+    from raw
+),
+
+checked as (
+    select
+        *,
+        cdc_operation is not distinct from 'before image' as cdc_is_before,
+        case
+            when not (
+                cdc_change_seq is not null
+                and length(cdc_change_seq) = 35
+                and translate(cdc_change_seq, '0123456789', '') = ''
+                and cdc_time_part is not null
+            ) then 'bad_change_seq'
+            when cdc_operation is null then 'unknown_operation'
+            when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
+            when cdc_has_bad_value then 'bad_value'
+            when
+                cdc_operation in ('insert', 'update') and cdc_mask_as_written is not null
+                and not ({{ spark_cdc._qlik_mask_is_good(layout) }})
+                then 'bad_mask'
+            when
+                cdc_operation in ('insert', 'update', 'delete')
+                and ({% for name in layout.key %}{{ spark_cdc._quote(name) }} is null{{ ' or ' if not loop.last }}{% endfor %})
+                then 'null_key'
+        end as cdc_reason
+    from decoded
+),
+
+well_formed as (
+    select * from checked
+    where cdc_reason is null
+),
+{%- if as_delivered %}
+
+-- how many different rows claim one change sequence
+sequences as (
+    select
+        cdc_change_seq,
+        count(distinct case when not cdc_is_before then cdc_row end) as cdc_event_rows,
+        count(distinct case when cdc_is_before then cdc_row end) as cdc_before_rows,
+        bool_or(cdc_operation = 'update') as cdc_has_update
+    from (
+        select
+            *,
+            struct(* except (cdc_raw)) as cdc_row
+        from well_formed
+    )
+    group by cdc_change_seq
+),
+
+judged as (
+    select
+        checked.* except (cdc_reason),
+        case
+            when checked.cdc_reason is not null then checked.cdc_reason
+            when not checked.cdc_is_before and sequences.cdc_event_rows > 1 then 'sequence_conflict'
+            when checked.cdc_is_before and sequences.cdc_before_rows > 1 then 'sequence_conflict'
+            when
+                checked.cdc_is_before and not (sequences.cdc_event_rows = 1 and sequences.cdc_has_update)
+                then 'orphan_before_image'
+        end as cdc_reason
+    from checked
+    left join sequences
+        on checked.cdc_change_seq = sequences.cdc_change_seq
+)
+{%- else %}
+
+-- Where a change sequence may stand on more than one row of its kind. A bucket holds whole sequences, and there are so
+-- few buckets that they always fit in memory: rows outside them need no second look.
+repeated as (
+    select distinct pmod(cdc_hash, 1048576) as cdc_bucket
+    from (
+        select
+            xxhash64(cdc_change_seq) as cdc_hash,
+            cdc_is_before
+        from well_formed
+    )
+    group by cdc_hash, cdc_is_before
+    having count(*) > 1
+),
+
+-- rows that are equal in every column are one row; what then still differs is in conflict
+compared as (
+    select
+        *,
+        count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims
+    from (
+        select /*+ broadcast(repeated) */ distinct well_formed.*
+        from well_formed
+        left semi join repeated
+            on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
+    )
+),
+
+distinct_rows as (
+    select /*+ broadcast(repeated) */ well_formed.*
+    from well_formed
+    left anti join repeated
+        on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
+    union all
+    select * except (cdc_claims)
+    from compared
+    where cdc_claims = 1
+),
+
+event_rows as (
+    select * from distinct_rows
+    where not cdc_is_before
+),
+
+before_images as (
+    select
+        cdc_change_seq,
+        {{ spark_cdc._column_list(names) }}
+    from distinct_rows
+    where cdc_is_before
+)
+{%- endif %}
+{%- endmacro -%}
+
+
+{#- A header column as text, NULL where the task did not write it. -#}
+{%- macro _qlik_header(layout, header, trimmed=true) -%}
+    {%- if header not in layout.headers -%}
+        cast(null as string)
+    {%- elif trimmed -%}
+        rtrim(cast({{ spark_cdc._quote(layout.headers[header]) }} as string))
+    {%- elif layout.types_there[layout.headers[header]] | lower == 'binary' -%}
+        hex({{ spark_cdc._quote(layout.headers[header]) }})
+    {%- else -%}
+        cast({{ spark_cdc._quote(layout.headers[header]) }} as string)
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- Rule 9: what each letter of change_oper and each word of operation says. -#}
+{%- macro _qlik_operation(expression, form) -%}
+    {%- set operations = [
+        {'letter': 'I', 'name': 'INSERT', 'operation': 'insert'},
+        {'letter': 'U', 'name': 'UPDATE', 'operation': 'update'},
+        {'letter': 'D', 'name': 'DELETE', 'operation': 'delete'},
+        {'letter': 'B', 'name': 'BEFOREIMAGE', 'operation': 'before image'},
+    ] -%}
+    case {{ expression }}
+    {%- for row in operations %} when '{{ row[form] }}' then '{{ row.operation }}'{% endfor %} end
+{%- endmacro -%}
+
+
+{#- Rule 1: the first 16 digits, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the session's zone; null if
+    that is no date and time. -#}
+{%- macro _qlik_time_part(change_seq) -%}
+    {%- set parts = [] -%}
+    {%- for start, length, behind in [(1, 4, '-'), (5, 2, '-'), (7, 2, 'T'), (9, 2, ':'), (11, 2, ':'), (13, 2, '.'), (15, 2, 'Z')] -%}
+        {%- do parts.append('substr(' ~ change_seq ~ ', ' ~ start ~ ', ' ~ length ~ "), '" ~ behind ~ "'") -%}
+    {%- endfor -%}
+    try_cast(concat({{ parts | join(', ') }}) as timestamp)
+{%- endmacro -%}
+
+
+{#- Rules 4 and 5: the mask as bytes; null where it is NULL or is not hexadecimal. -#}
+{%- macro _qlik_mask(layout) -%}
+    {%- if 'change_mask' not in layout.headers -%}
+        cast(null as binary)
+    {%- elif layout.mask_is_binary -%}
+        {{ spark_cdc._quote(layout.headers['change_mask']) }}
+    {%- else -%}
+        {{ spark_cdc._qlik_mask_bytes(spark_cdc._quote(layout.headers['change_mask'])) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _qlik_mask_bytes(text) -%}
+    unhex(regexp_replace(trim({{ text }}), '^(?:0[xX]([^\']*)|[xX]\'([^\']*)\')$', '$1$2'))
+{%- endmacro -%}
+
+
+{#- Rules 6 and 7: the mask in words of 56 bits, which fit in a bigint: seven bytes, missing ones zero. In a big-endian
+    mask words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are
+    counted from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
+{%- macro _qlik_word_count(layout) -%}
+    {{ return((layout.end_bit + 55) // 56) }}
+{%- endmacro -%}
+
+{%- macro _qlik_mask_words(layout) -%}
+    {%- set digits = 14 * spark_cdc._qlik_word_count(layout) -%}
+    {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
+        {%- if layout.byte_order == 'big' -%}
+            {%- set padded = "right(concat(repeat('0', " ~ digits ~ "), hex(cdc_mask)), " ~ digits ~ ")" -%}
+            {%- set start = digits - 14 * (word + 1) + 1 -%}
+        {%- else -%}
+            {%- set padded = "left(concat(hex(cdc_mask), repeat('0', " ~ digits ~ ")), " ~ digits ~ ")" -%}
+            {%- set start = 14 * word + 1 -%}
+        {%- endif -%}
+        {{ '        ' if not loop.first }}cast(conv(substr({{ padded }}, {{ start }}, 14), 16, 10) as bigint) as cdc_mask_{{ word }},
+{% endfor -%}
+{%- endmacro -%}
+
+{#- The hexadecimal digits of the bits that lie beyond the last word. -#}
+{%- macro _qlik_mask_rest(layout) -%}
+    {%- set digits = 14 * spark_cdc._qlik_word_count(layout) -%}
+    {%- if layout.byte_order == 'big' -%}
+        left(hex(cdc_mask), greatest(length(hex(cdc_mask)) - {{ digits }}, 0))
+    {%- else -%}
+        substr(hex(cdc_mask), {{ digits + 1 }})
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The value that bit `bit` has within its word. -#}
+{%- macro _qlik_bit(layout, bit) -%}
+    {%- set in_word = bit % 56 -%}
+    {%- if layout.byte_order == 'big' -%}
+        {{ return(2 ** in_word) }}
+    {%- endif -%}
+    {{ return(2 ** (8 * (6 - in_word // 8) + in_word % 8)) }}
+{%- endmacro -%}
+
+{#- Rule 8: no bit stands below the first data column or behind the last. -#}
+{%- macro _qlik_mask_is_good(layout) -%}
+    cdc_mask is not null and replace(cdc_mask_rest, '0', '') = ''
+    {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
+        {%- set forbidden = namespace(bits=0) -%}
+        {%- for bit in range(56 * word, 56 * (word + 1)) if bit < layout.first_bit or bit >= layout.end_bit -%}
+            {%- set forbidden.bits = forbidden.bits + spark_cdc._qlik_bit(layout, bit) -%}
+        {%- endfor -%}
+        {{ '' }} and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- Whether the mask has the bit of a column: null where there is no mask that can be read. -#}
+{%- macro _qlik_has_bit(layout, name) -%}
+    (cdc_mask_{{ layout.bits[name] // 56 }} & {{ spark_cdc._qlik_bit(layout, layout.bits[name]) }}) <> 0
+{%- endmacro -%}
+
+
+{#- Of an update: the names of the columns that have their bit. -#}
+{%- macro _qlik_changed_columns(layout) -%}
+    case
+            when event_rows.cdc_mask_0 is not null then array_remove(
+                array(
+                    {%- for name in layout.columns %}
+                    if({{ spark_cdc._qlik_has_bit(layout, name) }}, {{ spark_cdc._literal(name) }}, ''){{ ',' if not loop.last }}
+                    {%- endfor %}
+                ),
+                ''
+            )
+        end
+{%- endmacro -%}
+
+
+{#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
+    image knows. Null if that is all of them. -#}
+{%- macro _qlik_present_columns(layout) -%}
+    {%- set operations = ['delete', 'update'] if layout.sparse else ['delete'] -%}
+    case
+        when
+            cdc_operation in ('{{ operations | join("', '") }}')
+            and not (
+                {%- for name in layout.columns %}
+                {{ spark_cdc._qlik_is_present(layout, name) }}{{ ' and' if not loop.last }}
+                {%- endfor %}
+            )
+            then array_remove(
+                array(
+                    {%- for name in layout.columns %}
+                    if({{ spark_cdc._qlik_is_present(layout, name) }}, {{ spark_cdc._literal(name) }}, ''){{ ',' if not loop.last }}
+                    {%- endfor %}
+                ),
+                ''
+            )
+    end
+{%- endmacro -%}
+
+{%- macro _qlik_is_present(layout, name) -%}
+    ({{ spark_cdc._quote(name) }} is not null or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+    {%- if layout.sparse %} or cdc_before.{{ spark_cdc._quote(name) }} is not null{% endif %})
+{%- endmacro -%}
+
+
+{#- A column of the event: nothing for a truncate; of a sparse update what the row does not carry and its mask does not
+    name as changed, from the before image. -#}
+{%- macro _qlik_after_image(layout, name) -%}
+    {%- set column = spark_cdc._quote(name) -%}
+    case
+        when cdc_operation = 'truncate' then null
+        {%- if layout.sparse %}
+        when cdc_operation = 'update' and {{ column }} is null and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+            then cdc_before.{{ column }}
+        {%- endif %}
+        else {{ column }}
+    end
+{%- endmacro -%}
+
+
+{#- What a person needs to see beside the reason. -#}
+{%- macro _qlik_detail(layout) -%}
+    case cdc_reason
+        when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
+        when 'unknown_operation' then
+            concat('change_oper is ', coalesce(cdc_change_oper, 'NULL'), ', operation is ', coalesce(cdc_operation_name, 'NULL'))
+        when 'operation_mismatch' then
+            concat('change_oper is ', cdc_change_oper, ', operation is ', cdc_operation_name)
+        when 'bad_mask' then
+            concat('change_mask is ', cdc_mask_as_written, '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian')
+        when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
+        when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
+        when 'null_key' then 'a column of the key {{ layout.key | join(", ") | replace("'", "\\'") }} is NULL'
+        when 'bad_value' then 'a value is not of the declared type of its column'
+    end
+{%- endmacro -%}

@@ -1,0 +1,86 @@
+{#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
+{%- macro qlik_change_table(
+    relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
+    qlik_sparse_updates=none
+) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- set layout = spark_cdc._qlik_change_table_layout(
+        relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
+    ) -%}
+    {%- set names = layout.columns | list -%}
+    {%- set none_present = 'cast(null as array<string>)' -%}
+{{ spark_cdc._qlik_change_table_rows(layout) }},
+
+-- the commit of a transaction is its first change here; an id may come back at another time
+transactions as (
+    select
+        cdc_change_seq,
+        min(cdc_change_seq) over (
+            partition by cdc_transaction_id, left(cdc_change_seq, 16)
+        ) as cdc_commit_sequence
+    from event_rows
+    where cdc_transaction_id is not null
+),
+
+paired as (
+    select
+        event_rows.*,
+        coalesce(transactions.cdc_commit_sequence, event_rows.cdc_change_seq) as cdc_commit_sequence,
+        case
+            when event_rows.cdc_operation = 'update' and before_images.cdc_change_seq is not null
+                then {{ spark_cdc._struct(names, 'before_images.') }}
+        end as cdc_before,
+        {{ spark_cdc._qlik_changed_columns(layout) }} as cdc_changed_columns
+    from event_rows
+    left join before_images
+        on event_rows.cdc_change_seq = before_images.cdc_change_seq
+    left join transactions
+        on event_rows.cdc_change_seq = transactions.cdc_change_seq
+)
+
+select
+    'qlik_change_table' as cdc_source,
+    cdc_operation,
+    cdc_change_seq as cdc_sequence,
+    cdc_commit_sequence,
+    {{ spark_cdc._qlik_time_part('cdc_change_seq') }} as cdc_commit_at,
+    cdc_transaction_id,
+    case when cdc_operation = 'update' then cdc_changed_columns end as cdc_changed_columns,
+    {{ spark_cdc._qlik_present_columns(layout) }} as cdc_present_columns,
+    cdc_before,
+    {{ layout.metadata }} as cdc_metadata,
+    {{ spark_cdc._literal(spark_cdc._batch()) }} as cdc_batch,
+    {%- for name in names %}
+    {{ spark_cdc._qlik_after_image(layout, name) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from paired
+{%- endmacro -%}
+
+
+{#- The rows that are no events, for `quarantine`. -#}
+{%- macro _quarantine_qlik_change_table(relation) -%}
+    {%- set layout = spark_cdc._qlik_change_table_layout(relation, *varargs, **kwargs) -%}
+{{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
+
+select
+    'qlik_change_table' as cdc_source,
+    cdc_reason as reason,
+    {{ spark_cdc._qlik_detail(layout) }} as detail,
+    cdc_raw as raw
+from judged
+where cdc_reason is not null
+{%- endmacro -%}
+
+
+{#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
+{%- macro _raw_counts_qlik_change_table(relation) -%}
+    {%- set layout = spark_cdc._qlik_change_table_layout(relation, *varargs, **kwargs) -%}
+{{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
+
+select
+    count(*) as raw_rows,
+    count_if(cdc_reason is null) as used_rows,
+    cast(0 as bigint) as no_op_rows,
+    count_if(cdc_reason is not null) as quarantined_rows
+from judged
+{%- endmacro -%}

@@ -1,0 +1,79 @@
+"""Ask a Thrift server, as a client does."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+
+from spark_cdc_udfs.directory import Server
+
+SECONDS = 10
+
+# Thrift reports every failed connection by itself as well.
+logging.getLogger("thrift").addHandler(logging.NullHandler())
+
+
+class NoAnswer(Exception):
+    """The server did not answer; the message is one line that says how."""
+
+
+def reachable(host: str) -> str:
+    """Return the address at which a client on this machine finds a server bound to `host`."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "::1"
+    return host
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine reaches a server bound to `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check(server: Server, seconds: float = SECONDS) -> None:
+    """Return when `server` has answered `select 1`.
+
+    Raises NoAnswer where it does not within `seconds` a message, or where it is another that does.
+    """
+    import thrift_sasl  # type: ignore[import-untyped]
+    from pyhive import hive  # type: ignore[import-untyped]
+    from thrift.transport.TSocket import TSocket  # type: ignore[import-untyped]
+
+    host = reachable(server.host)
+    socket = TSocket(host, server.port)
+    socket.setTimeout(seconds * 1000)
+    # The password is not looked at, but it may not be empty.
+    transport = thrift_sasl.TSaslClientTransport(
+        lambda: hive.get_installed_sasl(
+            host=host,
+            sasl_auth="PLAIN",
+            username="spark-cdc-server",
+            password="-",
+        ),
+        "PLAIN",
+        socket,
+    )
+    try:
+        with (
+            contextlib.closing(
+                hive.connect(thrift_transport=transport, username="spark-cdc-server")
+            ) as connection,
+            contextlib.closing(connection.cursor()) as cursor,
+        ):
+            cursor.execute("select 1")
+            one = cursor.fetchall()
+            cursor.execute("set spark.cdc.server.instance")
+            instance = cursor.fetchall()
+    except Exception as error:
+        # Whatever a client can meet: Thrift's errors, the socket's, PyHive's own.
+        words = str(error).split("\n")[0][:300] or type(error).__name__
+        raise NoAnswer(words) from error
+    if one != [(1,)] or [row[1] for row in instance] != [server.instance]:
+        raise NoAnswer(f"another server answers on {server.address}")

@@ -1,0 +1,39 @@
+"""`python -m spark_cdc_udfs.dbt_session ARGUMENTS`: dbt with a Spark in its own process.
+
+For profiles with `method: session`. It builds a session as `spark_cdc_udfs.session` does, and then
+runs dbt with ARGUMENTS; dbt finds the session by itself. Warehouse and metastore lie in the
+directory that the environment variable SPARK_CDC_DIR names (default: .spark-cdc-session). The exit
+status is dbt's: 0 where all went well, 1 where a node failed, 2 where dbt or Spark did not run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.sessions import session
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run dbt and return its exit status."""
+    from dbt.cli.main import dbtRunner
+
+    try:
+        spark = session(os.environ.get("SPARK_CDC_DIR", ".spark-cdc-session"))
+    except Failure as error:
+        print(f"spark_cdc_udfs.dbt_session: {error}", file=sys.stderr)
+        return 2
+    try:
+        result = dbtRunner().invoke(list(arguments))
+    finally:
+        spark.stop()
+    if result.exception is not None:
+        print(result.exception, file=sys.stderr)
+        return 2
+    return 0 if result.success else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,232 @@
+"""The directory of one server: what lies where in it, who owns it, what runs in it.
+
+Two locks (`flock`) say what is alive; no process id is ever trusted by itself:
+
+- `server.lock` is held by `start` and from it inherited by the driver, a Python process, for its
+  whole life. While it is held, the directory is in use.
+- `spark.log` is locked too, and it is the standard output and error of the driver and of its
+  JVM. A lock on it that outlives the other is a JVM whose driver was killed.
+
+The kernel drops a lock with the last process that has it open, however that ended, so a state
+file whose lock is free is stale whatever process has its number today. And while one of them is
+held, the number in `server.json` cannot have been given to another process: it is the process
+group of the processes that hold the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_cdc_udfs.errors import Failure
+
+
+@dataclass(frozen=True)
+class Server:
+    """What is known of a server that runs, or ran, in a directory."""
+
+    pid: int  # of the driver, and its process group
+    host: str
+    port: int
+    version: str
+    format: str
+    instance: str  # a random name, by which a client knows that it is this server that answers
+
+    @property
+    def address(self) -> str:
+        """Host and port in one word."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Home:
+    """The directory of a server, and the names in it."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        """Locked as long as a start or a server owns the directory."""
+        return self.root / "server.lock"
+
+    @property
+    def state(self) -> Path:
+        """The `Server` as JSON."""
+        return self.root / "server.json"
+
+    @property
+    def log(self) -> Path:
+        """What the driver and its JVM print."""
+        return self.root / "spark.log"
+
+    @property
+    def conf(self) -> Path:
+        """Spark's configuration directory."""
+        return self.root / "conf"
+
+    @property
+    def warehouse(self) -> Path:
+        """The tables."""
+        return self.root / "warehouse"
+
+    @property
+    def metastore(self) -> Path:
+        """The embedded Derby database with the names and types of the tables."""
+        return self.root / "metastore"
+
+    @property
+    def tmp(self) -> Path:
+        """Shuffle files and all else that is worth nothing when the server is down."""
+        return self.root / "tmp"
+
+    @classmethod
+    def at(cls, directory: str | os.PathLike[str]) -> Home:
+        """Name the directory `directory`, relative to the working directory."""
+        return cls(Path(os.path.abspath(Path(directory).expanduser())))
+
+    def create(self) -> None:
+        """Make the directory, for its owner's eyes only, where it does not exist.
+
+        Raises Failure where it cannot be made or written to.
+        """
+        if ";" in str(self.root):
+            raise Failure(f"a directory with a ';' in its name is none for Derby: {self.root}")
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise Failure(f"cannot write to {self.root}: {error.strerror}") from error
+
+    def read(self) -> Server | None:
+        """Return what `server.json` says; None where there is none, or half of one."""
+        try:
+            return Server(**json.loads(self.state.read_text()))
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+            return None
+
+    def write(self, server: Server) -> None:
+        """Write `server.json` at one stroke. The caller owns the directory."""
+        draft = self.state.with_suffix(".new")
+        draft.write_text(json.dumps(dataclasses.asdict(server)) + "\n")
+        draft.replace(self.state)
+
+    def forget(self) -> None:
+        """Remove `server.json`. The caller owns the directory."""
+        self.state.unlink(missing_ok=True)
+
+    def empty_tmp(self) -> None:
+        """Remove what a killed server left. The caller owns the directory."""
+        shutil.rmtree(self.tmp, ignore_errors=True)
+        self.tmp.mkdir(mode=0o700)
+
+
+def held(path: Path) -> bool:
+    """Say whether a process holds the lock on `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        # Shared, so that two that ask do not see each other.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def take(path: Path, flags: int = 0, seconds: float = 0.5) -> int | None:
+    """Lock `path` and return its descriptor; None where others hold it for `seconds`.
+
+    The short wait lets those pass who only ask (`held`).
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o600)
+
+    def locked() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
+
+    if wait_for(locked, seconds):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def own(home: Home) -> int:
+    """Take the directory and return the lock's descriptor: it is owned while that is open.
+
+    What a killed server left of itself is cleared away: its number, its JVM, its temporary files.
+    Raises Failure, naming the server, where another owns it.
+    """
+    descriptor = take(home.lock)
+    server = home.read()
+    if descriptor is not None:
+        try:
+            home.forget()
+            end_orphan(home, server)
+            home.empty_tmp()
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+    if server is None:
+        raise Failure(
+            f"{home.root} is in use: a server is being started there, or a session runs; "
+            f"log: {home.log}"
+        )
+    raise Failure(
+        f"a server with pid {server.pid} on {server.address} already runs in {home.root}; "
+        f"log: {home.log}"
+    )
+
+
+def open_log(home: Home) -> int:
+    """Begin a new log, keep the last one as `spark.log.1`, and return the locked descriptor.
+
+    The caller owns the directory.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        home.log.replace(home.log.with_name(f"{home.log.name}.1"))
+    descriptor = take(home.log, os.O_APPEND)
+    if descriptor is None:
+        raise Failure(f"another process has locked {home.log}")
+    return descriptor
+
+
+def end_orphan(home: Home, server: Server | None) -> None:
+    """Kill the JVM of `server`, the last one in `home`, if it outlived its driver.
+
+    Raises Failure where it does not end.
+    """
+    if server is not None and held(home.log):
+        signal_group(server.pid, signal.SIGKILL)
+    if not wait_for(lambda: not held(home.log), 15):
+        raise Failure(f"a process of the last server still has {home.log} open")
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Send a signal to every process of the group `pid`; none left is no error."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
+    """Wait until `condition()` holds and say so; False where `seconds` pass without."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(pause)
+    return True

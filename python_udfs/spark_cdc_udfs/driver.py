@@ -1,0 +1,74 @@
+"""The driver: the process of a server. Started by `spark-cdc-server start`, not by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any, NoReturn
+
+from spark_cdc_udfs.children import unblock_signals
+from spark_cdc_udfs.directory import Server
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.jvm import Launch, start_session
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    """End this process from wherever it is; once is enough."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
+
+
+def jvm_process(spark: Any) -> Any:
+    """Return the process, as a `subprocess.Popen`, of the JVM behind `spark`."""
+    return spark.sparkContext._gateway.proc
+
+
+def start_thrift(spark: Any) -> Any:
+    """Start the Thrift server on the session `spark` and return it."""
+    thriftserver = spark._jvm.org.apache.spark.sql.hive.thriftserver
+    return thriftserver.HiveThriftServer2.startWithContext(spark._jsparkSession.sqlContext())
+
+
+def shut_down(spark: Any, thrift: Any, jvm: Any) -> None:
+    """Close the sessions, then Spark, then the JVM. What is dead already is no error."""
+    for stop in (thrift.stop, spark.stop):
+        with contextlib.suppress(Exception):
+            stop()
+    # PySpark's JVM ends with its standard input.
+    jvm.stdin.close()
+    jvm.wait()
+
+
+def main() -> None:
+    """Run the server that standard input describes, until it is told to stop or its JVM dies."""
+    signal.signal(signal.SIGTERM, _stop)
+    unblock_signals()
+    given = json.load(sys.stdin)
+    launch = Launch.from_json(given["launch"])
+    launch.home.write(Server(pid=os.getpid(), **given["server"]))
+
+    try:
+        spark = start_session(launch)
+        jvm = jvm_process(spark)
+        thrift = start_thrift(spark)
+        try:
+            while jvm.poll() is None:
+                time.sleep(0.2)
+        except SystemExit:
+            shut_down(spark, thrift, jvm)
+            raise
+    except SystemExit:
+        launch.home.forget()
+        raise
+    except Failure as error:
+        sys.exit(f"Error: {error}")
+    sys.exit(f"the JVM ended by itself with status {jvm.returncode}")
+
+
+if __name__ == "__main__":
+    main()

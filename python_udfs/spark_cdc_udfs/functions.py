@@ -1,0 +1,52 @@
+"""The functions that this package adds to Spark SQL.
+
+**To add one**: write it in a module of its own and put one line in `FUNCTIONS`: its name in SQL
+and how to make it. What is made is a scalar function (`udf`, `pandas_udf`) or a table function
+(`udtf`); `register` tells them apart. Nothing else has to be touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_cdc_udfs.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def spark_cdc_version() -> str:
+    """Return the version of this package that the server runs, for example `0.1.0`."""
+    return __version__
+
+
+def _version_function() -> Any:
+    from pyspark.sql.functions import udf
+    from pyspark.sql.types import StringType
+
+    return udf(spark_cdc_version, StringType())
+
+
+# Name in SQL -> what makes the function. Made late, because PySpark looks at the running session
+# when a function is made, and because the command line should not have to load PySpark.
+FUNCTIONS: Mapping[str, Callable[[], Any]] = {
+    "spark_cdc_version": _version_function,
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Register every function of this package on `spark`, as temporary functions.
+
+    Thrift clients see them when the server runs with
+    `spark.sql.hive.thriftServer.singleSession=true`. On a cluster this package must be installed
+    in the Python of the workers too.
+    """
+    from pyspark.sql.udtf import UserDefinedTableFunction
+
+    for name, make in FUNCTIONS.items():
+        function = make()
+        if isinstance(function, UserDefinedTableFunction):
+            spark.udtf.register(name, function)
+        else:
+            spark.udf.register(name, function)

@@ -1,0 +1,31 @@
+"""Read in a log why a process died."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+FRAME = re.compile(r"\s+|Traceback |Nested Throwables|at [\w.$/]+\(")
+EXCEPTION = re.compile(r"(?:[\w$]+\.)*[\w$]*(?:Exception|Error): .+")
+# What the JVM and Python say after the reason was given.
+CONSEQUENCE = re.compile(
+    r"JAVA_GATEWAY_EXITED|Could not create the Java Virtual Machine|A fatal exception has occurred"
+    r"|Py4JNetworkError|the JVM ended by itself"
+)
+
+
+def telling_line(log: Path) -> str:
+    """Return the line of a log that tells best why the process died.
+
+    That is the innermost reason ("Caused by") of the last exception, else the last exception, else
+    the last line that is not part of a stack trace.
+    """
+    lines = [
+        line.strip()
+        for line in log.read_text(errors="replace").splitlines()
+        if line.strip() and not FRAME.match(line) and not CONSEQUENCE.search(line)
+    ]
+    reasons = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    errors = [match[0] for line in lines if (match := EXCEPTION.search(line))]
+    told = [found[-1] for found in (reasons, errors, lines) if found]
+    return told[0][:400] if told else "it said nothing"

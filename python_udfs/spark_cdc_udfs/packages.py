@@ -1,0 +1,99 @@
+"""The jars of the table formats: which are pinned, and how they come from Maven to this machine.
+
+Run as a program (`python -m spark_cdc_udfs.packages FILE`) it starts a JVM with the settings on
+its standard input, lets Spark's Ivy fetch `spark.jars.packages`, and writes the jars' paths as JSON
+to FILE.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from spark_cdc_udfs.children import child, unblock_signals
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.jvm import Launch, end_jvm, start_jvm
+from spark_cdc_udfs.logs import telling_line
+
+# Spark's minor version -> format -> package. What has no line here has no release.
+PINNED: Mapping[str, Mapping[str, str]] = {
+    "4.1": {
+        "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "delta": "io.delta:delta-spark_4.1_2.13:4.4.0",
+    },
+    "4.2": {
+        "delta": "io.delta:delta-spark_4.2_2.13:4.4.0",
+    },
+}
+
+# The settings, besides those of `spark.jars.`, that say how to reach Maven.
+FOR_FETCHING = (
+    "spark.master",
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraJavaOptions",
+)
+
+
+def package(table_format: str, spark_version: str) -> str | None:
+    """Return the Maven package of a table format; None for `parquet`, which needs none.
+
+    Raises Failure where there is none for this Spark.
+    """
+    if table_format == "parquet":
+        return None
+    minor = ".".join(spark_version.split(".")[:2])
+    pinned = PINNED.get(minor, {}).get(table_format)
+    if pinned is None:
+        having = [spark for spark, formats in PINNED.items() if table_format in formats]
+        raise Failure(
+            f"{table_format} is released for Spark {' and '.join(having)}, and this is Spark "
+            f"{spark_version}: pip install 'pyspark=={having[0]}.*'"
+        )
+    return pinned
+
+
+def fetch(packages: str, launch: Launch, output: int) -> list[Path]:
+    """Let Spark's Ivy fetch Maven packages (comma-separated) and return the paths of all jars.
+
+    `output` is the descriptor of the log. What was fetched once comes from Ivy's cache
+    (`~/.ivy2*`, or `spark.jars.ivy`). Raises Failure where a package cannot be had.
+    """
+    settings = {"spark.jars.packages": packages} | {
+        key: value
+        for key, value in launch.settings.items()
+        if key.startswith("spark.jars.") or key in FOR_FETCHING
+    }
+    answer = launch.home.tmp / "packages.json"
+    answer.unlink(missing_ok=True)
+    fetching = replace(launch, settings=settings)
+    with child(
+        "spark_cdc_udfs.packages", [str(answer)], fetching.to_json(), launch.home.root, output
+    ) as process:
+        process.wait()
+    if not answer.exists():
+        log = launch.home.log
+        raise Failure(f"cannot fetch {packages}: {telling_line(log)}; log: {log}")
+    return [Path(path) for path in json.loads(answer.read_text())]
+
+
+def paths(jars: str) -> list[Path]:
+    """Turn Spark's comma-separated list of `file:` URLs into paths."""
+    return [Path(unquote(urlparse(jar).path)) for jar in jars.split(",") if jar]
+
+
+def main() -> None:
+    """Fetch the packages and write where they are; see this module's head."""
+    unblock_signals()
+    gateway = start_jvm(Launch.from_json(sys.stdin.read()))
+    # Spark fetches before anything runs in the JVM: no session is needed.
+    jars = paths(gateway.jvm.java.lang.System.getProperty("spark.jars") or "")
+    end_jvm(gateway)
+    Path(sys.argv[1]).write_text(json.dumps([str(jar) for jar in jars]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Put together what a Spark of this package runs with; build a session in this process."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from spark_cdc_udfs import packages, settings
+from spark_cdc_udfs.directory import Home, open_log, own
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.java import find_java
+from spark_cdc_udfs.jvm import Launch, start_session
+from spark_cdc_udfs.logs import telling_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user chooses: the options of `spark-cdc-server start`, without the address."""
+
+    master: str = "local[*]"
+    table_format: str = "parquet"
+    metastore_url: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def assemble(
+    home: Home, options: Options, ansi: bool, more: Mapping[str, str] | None = None
+) -> Launch:
+    """Return what to start Spark with; `options.conf` wins over everything but lists.
+
+    Packages (the table format's, and `spark.jars.packages`) are still to be fetched.
+    Raises Failure where there is no Java, or something does not exist for this Spark.
+    """
+    merged = settings.merge(
+        settings.defaults(home, options.master, ansi),
+        settings.metastore(home, options.metastore_url, os.environ),
+        settings.FORMATS[options.table_format],
+        more or {},
+        options.conf,
+    )
+    package = packages.package(options.table_format, version("pyspark"))
+    wanted = [name for name in (package, merged.pop("spark.jars.packages", None)) if name]
+    if wanted:
+        merged["spark.jars.packages"] = ",".join(wanted)
+    return Launch(home, merged, find_java(os.environ).home)
+
+
+def with_jars(launch: Launch, output: int) -> Launch:
+    """Fetch the packages of `launch` and put their jars on the class path instead.
+
+    `output` is the descriptor of the log. Raises Failure where a package cannot be had.
+    """
+    merged = dict(launch.settings)
+    wanted = merged.pop("spark.jars.packages", None)
+    if wanted is None:
+        return launch
+    jars = tuple(packages.fetch(wanted, launch, output))
+    if not settings.is_local(merged["spark.master"]):
+        # For the executors, which have no class path of ours.
+        merged = settings.merge(merged, {"spark.jars": ",".join(map(str, jars))})
+    return replace(launch, settings=merged, jars=jars)
+
+
+def session(
+    directory: str | os.PathLike[str] = ".spark-cdc-session",
+    *,
+    master: str = "local[*]",
+    table_format: str = "parquet",
+    metastore_url: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Build a session in this process, with the settings and functions of the server.
+
+    One thing differs: ANSI mode is off, as dbt's `session` method wants it. Warehouse, metastore
+    and log lie under `directory`, which this process then owns until it ends. Sets environment
+    variables of this process (the time zone is UTC from then on).
+
+    Raises Failure where the directory is in use or cannot be written to, where no Java is found,
+    where Spark does not start, or where this process has one already.
+    """
+    home = Home.at(directory)
+    home.create()
+    options = Options(master, table_format, metastore_url, conf or {})
+    owned = own(home)
+    try:
+        with open(open_log(home), "a", encoding="utf-8") as log:
+            try:
+                launch = with_jars(assemble(home, options, ansi=False), log.fileno())
+                return start_session(launch, log.fileno())
+            except Failure:
+                raise
+            except Exception as error:
+                # To where what Java said stands, which may tell more.
+                traceback.print_exception(error, file=log)
+                log.flush()
+                why = f"Spark did not start: {telling_line(home.log)}; log: {home.log}"
+                raise Failure(why) from error
+    except BaseException:
+        os.close(owned)
+        raise

@@ -1,0 +1,204 @@
+"""The Spark settings of the server and of a session in one process: all of them stand here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from spark_cdc_udfs.directory import Home
+from spark_cdc_udfs.errors import Failure
+
+MIB = 1024 * 1024
+
+# Lists in one string: what the user gives is added to what is here, instead of replacing it.
+JOINED = {
+    "spark.sql.extensions": ",",
+    "spark.jars": ",",
+}
+
+# Set by an option of their own; from --conf as well they would contradict it.
+OPTIONS = {
+    "spark.master": "--master",
+    "spark.hadoop.hive.server2.thrift.port": "--port",
+    "spark.hadoop.hive.server2.thrift.bind.host": "--host",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "--metastore-url",
+}
+
+FORMATS: Mapping[str, Mapping[str, str]] = {
+    "parquet": {},
+    "iceberg": {
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
+        "spark.sql.catalog.spark_catalog.type": "hive",
+        # The tables of Hive's locks are not in a metastore that DataNucleus makes: with locks a
+        # `create table` tries for minutes. One server is the only writer of its metastore.
+        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
+        # Iceberg's own metastore client asks for BoneCP, which PySpark does not bring.
+        "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
+    },
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+}
+
+JDBC_DRIVERS = {
+    "jdbc:derby://": "org.apache.derby.jdbc.ClientDriver",
+    "jdbc:derby:": "org.apache.derby.jdbc.EmbeddedDriver",
+    "jdbc:postgresql:": "org.postgresql.Driver",
+    "jdbc:mysql:": "com.mysql.cj.jdbc.Driver",
+    "jdbc:mariadb:": "org.mariadb.jdbc.Driver",
+    "jdbc:sqlserver:": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+    "jdbc:oracle:": "oracle.jdbc.OracleDriver",
+}
+
+# The environment variables with the metastore's user and password. Hadoop puts their values in
+# when it reads the setting: they stand in no file and on no command line.
+METASTORE_SECRETS = {
+    "SPARK_CDC_METASTORE_USER": "spark.hadoop.javax.jdo.option.ConnectionUserName",
+    "SPARK_CDC_METASTORE_PASSWORD": "spark.hadoop.javax.jdo.option.ConnectionPassword",
+}
+
+
+def parse_conf(texts: Iterable[str]) -> dict[str, str]:
+    """Turn `KEY=VALUE` texts into settings; the last one of a key counts.
+
+    Raises Failure, saying what is wrong, for one that no setting of Spark's can be.
+    """
+    conf = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise Failure(f"{text!r} has no '=': give KEY=VALUE, like spark.driver.memory=4g")
+        if not key.startswith("spark.") or re.search(r"\s", key):
+            raise Failure(
+                f"{key!r} is no setting of Spark's: they begin with 'spark.' "
+                "(those of Hadoop and Hive with 'spark.hadoop.')"
+            )
+        if key in OPTIONS:
+            raise Failure(f"{key} has an option of its own: {OPTIONS[key]}")
+        conf[key] = value
+    return conf
+
+
+def merge(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Put settings over one another, later over earlier; lists (`JOINED`) are joined instead."""
+    merged: dict[str, str] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            known = merged.get(key)
+            merged[key] = JOINED[key].join((known, value)) if known and key in JOINED else value
+    return merged
+
+
+def is_local(master: str) -> bool:
+    """Say whether driver and executors are on this machine: `local`, `local[4]`, ..."""
+    return master.startswith("local")
+
+
+def machine_memory() -> int:
+    """Return how many bytes of memory this process may use: the machine's or the container's."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return memory
+    return min(memory, int(limit)) if limit.isdigit() else memory
+
+
+def driver_memory(machine: int) -> str:
+    """Return what the driver gets of `machine` bytes: half of them, from 1 to 8 GiB."""
+    return f"{min(max(machine // 2 // MIB, 1024), 8192)}m"
+
+
+def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the metastore: the embedded Derby of `home`, or the one at `url`.
+
+    Raises Failure for a `url` that is no JDBC URL of a kind of database known here.
+    """
+    # Naming the database is all: with derby.system.home besides, closing a client takes 20 s.
+    url = url or f"jdbc:derby:;databaseName={home.metastore};create=true"
+    driver = next((name for prefix, name in JDBC_DRIVERS.items() if url.startswith(prefix)), None)
+    if driver is None:
+        kinds = ", ".join(JDBC_DRIVERS)
+        raise Failure(f"--metastore-url {url!r} is no metastore's: it begins with one of {kinds}")
+    return {
+        "spark.hadoop.javax.jdo.option.ConnectionURL": url,
+        "spark.hadoop.javax.jdo.option.ConnectionDriverName": driver,
+        # An empty database becomes a metastore; one that is a metastore already stays as it is.
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        **{
+            setting: f"${{env.{variable}}}"
+            for variable, setting in METASTORE_SECRETS.items()
+            if variable in environ
+        },
+    }
+
+
+def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
+    """Return the settings for whatever tables and metastore there are."""
+    cores = os.cpu_count() or 1
+    java_options = {
+        "java.io.tmpdir": home.tmp,
+        "derby.stream.error.file": home.root / "derby.log",
+        "user.timezone": "UTC",
+    }
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "spark_cdc",
+        "spark.submit.deployMode": "client",
+        "spark.driver.memory": driver_memory(machine_memory()),
+        # Not extraJavaOptions: that is free for the user.
+        "spark.driver.defaultJavaOptions": " ".join(
+            f"-D{name}={quote(str(value))}" for name, value in java_options.items()
+        ),
+        "spark.local.dir": str(home.tmp),
+        "spark.hadoop.hive.exec.scratchdir": str(home.tmp / "hive"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(home.warehouse),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true" if ansi else "false",
+        # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
+        # a floor, so that a large table's parts still fit into the memory of a small machine.
+        "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
+        "spark.sql.adaptive.enabled": "true",
+        # Joins by hash where both sides are large but a part of one fits into memory: pairing
+        # before images to updates needs no sort then.
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
+    }
+    if is_local(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def thrift(host: str, port: int, instance: str) -> dict[str, str]:
+    """Return the settings of the Thrift server itself."""
+    return {
+        "spark.hadoop.hive.server2.thrift.bind.host": host,
+        "spark.hadoop.hive.server2.thrift.port": str(port),
+        # One session for all: only so do clients see the registered Python functions.
+        "spark.sql.hive.thriftServer.singleSession": "true",
+        "spark.cdc.server.instance": instance,
+    }
+
+
+def quote(text: str) -> str:
+    """Quote one word for a setting with the options of a JVM."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """Write settings in the syntax of Java's property files."""
+    escapes = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+    def escaped(text: str, more: str = "") -> str:
+        return "".join(f"\\{c}" if c in more else escapes.get(c, c) for c in text)
+
+    return "".join(f"{escaped(k, ' :=#!')}={escaped(v)}\n" for k, v in sorted(settings.items()))

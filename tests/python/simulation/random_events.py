@@ -1,0 +1,130 @@
+"""Arbitrary odd change events, such as no well-behaved database writes.
+
+Updates and deletes of keys that do not exist, inserts and moves over keys that do, loads at any
+time, truncates inside of transactions, sparse events, before images that know only a part of the
+key: every shape that the contract gives a meaning. What it excludes does not occur: no null keys,
+no value in a column that is not carried, no sequence twice.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from .database import ORDERS, Slot, Table, Values, key_values, random_value, slots
+
+Event = dict[str, Any]
+
+OPERATIONS = {"load": 2, "insert": 8, "update": 10, "move": 6, "delete": 7, "truncate": 1}
+
+
+def event_columns(table: Table) -> dict[str, str]:
+    """Names and types of the columns of these events, in order."""
+    before = ",".join(
+        f"`{name.replace('`', '``')}`:{type_}" for name, type_ in table.columns.items()
+    )
+    return {
+        "cdc_source": "string",
+        "cdc_operation": "string",
+        "cdc_sequence": "string",
+        "cdc_commit_sequence": "string",
+        "cdc_commit_at": "timestamp",
+        "cdc_transaction_id": "string",
+        "cdc_changed_columns": "array<string>",
+        "cdc_present_columns": "array<string>",
+        "cdc_before": f"struct<{before}>",
+        **table.columns,
+    }
+
+
+def random_events(
+    rng: random.Random,
+    table: Table = ORDERS,
+    *,
+    transactions: int = 10,
+    key_space: int = 4,
+    sparse: float = 0.5,
+    shuffle: bool = True,
+) -> list[Event]:
+    """Change events of this many transactions; ``sparse``: the share that lacks columns.
+
+    The clock is no clock: commit times come in any order, some are null.
+    """
+    keys = slots(table, key_space)
+    events: list[Event] = []
+    for _ in range(transactions):
+        first = len(events)
+        commit_at = datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(
+            seconds=rng.randint(0, 9), microseconds=rng.choice((0, 10_000, 123_456))
+        )
+        for _ in range(rng.choice((1, 1, 2, 3, 6))):
+            operation = rng.choices(list(OPERATIONS), list(OPERATIONS.values()))[0]
+            events.append(_event(rng, table, keys, operation, sparse))
+        header = {
+            "cdc_commit_sequence": f"{first:06d}",
+            "cdc_commit_at": None if rng.random() < 0.2 else commit_at,
+            "cdc_transaction_id": None if rng.random() < 0.2 else f"t{first % 7}",
+        }
+        for number, event in enumerate(events[first:], start=first):
+            event.update({"cdc_sequence": f"{number:06d}", **header})
+    order = list(event_columns(table))
+    events = [{name: event[name] for name in order} for event in events]
+    if shuffle:
+        rng.shuffle(events)
+    return events
+
+
+def _event(
+    rng: random.Random, table: Table, keys: list[Slot], operation: str, sparse: float
+) -> Event:
+    """One event without its place in the log."""
+    event: Event = {
+        "cdc_source": "random",
+        "cdc_operation": "update" if operation == "move" else operation,
+        "cdc_changed_columns": None,
+        "cdc_present_columns": None,
+        "cdc_before": None,
+        **dict.fromkeys(table.columns),
+    }
+    if operation == "truncate":
+        return event
+    values = _row(rng, table, rng.choice(keys))
+    if operation in ("update", "move"):
+        slot = rng.choice(keys) if operation == "move" else None
+        event["cdc_before"] = _before(rng, table, values, slot)
+        if rng.random() < 0.5:  # masks play no part in what is built, so it may say anything
+            event["cdc_changed_columns"] = _some(rng, list(table.columns))
+    elif operation == "delete" and rng.random() < 0.3:
+        event["cdc_before"] = dict(values)
+    if rng.random() < sparse:
+        carried = {*table.key, *_some(rng, table.attributes)}
+        present = [name for name in table.columns if name in carried]
+        event["cdc_present_columns"] = present
+        values = {name: values[name] if name in carried else None for name in table.columns}
+    return {**event, **values}
+
+
+def _row(rng: random.Random, table: Table, slot: Slot) -> Values:
+    attributes = {name: random_value(table.columns[name], rng) for name in table.attributes}
+    values = {**key_values(table, slot), **attributes}
+    return {name: values[name] for name in table.columns}
+
+
+def _before(rng: random.Random, table: Table, values: Values, slot: Slot | None) -> Values | None:
+    """The row before: complete, or with nulls in it, or (if the key need not be told) no row.
+
+    A null key column is unknown, so it is the row's own; a move may so move less, or not at all.
+    """
+    if slot is None and rng.random() < 0.5:
+        return None
+    before = _row(rng, table, slot or (0,) * len(table.key))
+    if slot is None:
+        before.update({name: values[name] for name in table.key})
+    blank = rng.choice(([], _some(rng, list(table.columns)), table.attributes))
+    return {name: None if name in blank else value for name, value in before.items()}
+
+
+def _some(rng: random.Random, names: list[str]) -> list[str]:
+    """Some of the names, none and all included, in their order."""
+    return [name for name in names if rng.random() < rng.choice((0.2, 0.8))]
