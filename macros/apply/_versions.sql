@@ -41,7 +41,6 @@
     {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
     {%- set so_far = 'rows between unbounded preceding and current row' -%}
     {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
-    {%- set row_value = spark_cdc._struct(table.columns) -%}
     {%- set truncates = '(select cdc_list from truncates)' -%}
 with changes as (
     select
@@ -69,9 +68,8 @@ truncates as (
 -- cdc_floor.
 effects as (
     select
-        {%- for name in table.columns %}
-        {{ spark_cdc._quote(name) }},
-        {%- endfor %}
+        {{ key }},
+        {{ spark_cdc._struct(table.columns) }} as cdc_row,
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
@@ -86,13 +84,10 @@ effects as (
     union all
     -- the key that a moved row leaves
     select
-        {%- for name in table.columns %}
-        {%- if name in table.key %}
+        {%- for name in table.key %}
         coalesce(cdc_before.{{ spark_cdc._quote(name) }}, {{ spark_cdc._quote(name) }}) as {{ spark_cdc._quote(name) }},
-        {%- else %}
-        null as {{ spark_cdc._quote(name) }},
-        {%- endif %}
         {%- endfor %}
+        null as cdc_row,
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
@@ -193,12 +188,38 @@ counted as (
         from found
     )
 ),
-{{ spark_cdc._fill(table, row_window, so_far) }}
+
+-- The whole row after each event. A column that the event does not carry keeps the value it had, and is null where the
+-- row has just come to the key (rules 10 and 13). From here on the row is one value: it is compared and carried as one.
+filled as (
+    select
+        * except (cdc_row),
+        named_struct(
+            {%- for name in table.columns %}
+            {%- if name in table.key %}
+            {{ spark_cdc._literal(name) }}, {{ spark_cdc._quote(name) }}
+            {%- else %}
+            {{ spark_cdc._literal(name) }}, last_value(
+                case
+                    when
+                        cdc_arrives and (
+                            cdc_present_columns is null
+                            or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
+                        ) then struct(cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
+                    when cdc_arrives and (cdc_moved or not cdc_exists_before) then named_struct('cdc_value', null)
+                end,
+                true
+            ) over ({{ row_window }} {{ so_far }}).cdc_value
+            {%- endif %}{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as cdc_row
+    from counted
+),
 
 compared as (
     select
         *,
-        last_value(case when cdc_arrives then {{ row_value }} end, true) over ({{ row_window }} {{ before }}) as cdc_previous
+        lag(cdc_row) over ({{ row_window }}) as cdc_row_before
     from filled
 ),
 
@@ -206,7 +227,7 @@ compared as (
 judged as (
     select
         *,
-        cdc_arrives and not (cdc_exists_before and cdc_previous <=> {{ row_value }}) as cdc_sets_value,
+        cdc_arrives and not (cdc_exists_before and cdc_row_before <=> cdc_row) as cdc_sets_value,
         cdc_exists_before and not cdc_exists_after as cdc_takes_away,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_event
     from compared
@@ -221,7 +242,7 @@ transactions as (
             max(case when cdc_sets_value then cdc_sequence end) over ({{ transaction_window }} {{ whole }}),
             last_value(cdc_sequence) over ({{ transaction_window }} {{ whole }})
         ) as cdc_kept_sequence,
-        first_value(cdc_previous) over ({{ transaction_window }} {{ whole }}) as cdc_value_found,
+        first_value(cdc_row_before) over ({{ transaction_window }} {{ whole }}) as cdc_row_found,
         last_value(
             cdc_exists_after and cdc_truncates_here = cdc_truncates_after
         ) over ({{ transaction_window }} {{ whole }}) as cdc_exists_at_end,
@@ -239,7 +260,7 @@ steps as (
     select
         *,
         cdc_truncates_after as cdc_truncates_passed,
-        cdc_exists_at_end and not (cdc_existed and cdc_value_found <=> {{ row_value }}) as cdc_begins,
+        cdc_exists_at_end and not (cdc_existed and cdc_row_found <=> cdc_row) as cdc_begins,
         case
             when cdc_exists_at_end then cdc_event
             when cdc_last_step.cdc_taken then cdc_last_step.cdc_event
@@ -279,7 +300,7 @@ intervals as (
 versions as (
     select
         {%- for name in table.columns %}
-        {{ spark_cdc._quote(name) }},
+        cdc_row.{{ spark_cdc._quote(name) }},
         {%- endfor %}
         cdc_step as cdc_begin,
         case
@@ -324,53 +345,4 @@ versions as (
                         {%- for count in counts %}'{{ count }}', found.{{ count }}{{ ', ' if not loop.last }}{% endfor -%}
                     )
                 )
-{%- endmacro -%}
-
-
-{#- The CTE `filled`: the value of every column after each event. A column that an event does not carry keeps the value
-    it had, and is null where the row has just come to the key (rules 10 and 13). The windows for it, one a column, are
-    run only where some event leaves columns out: of the two branches Spark drops the one that its gate empties. -#}
-{%- macro _fill(table, row_window, so_far) -%}
--- one row if some event does not carry all its columns, else none
-sparse_events as (
-    select true as cdc_found
-    from changes
-    where cdc_present_columns is not null and cdc_operation <> 'delete'
-    limit 1
-),
-
-filled as (
-    select
-        {%- for name in table.columns %}
-        {{ spark_cdc._quote(name) }},
-        {%- endfor %}
-        * except ({{ spark_cdc._column_list(table.columns) }})
-    from counted
-    left anti join sparse_events
-        on true
-    union all
-    select
-        {%- for name in table.columns %}
-        {%- set column = spark_cdc._quote(name) %}
-        {%- if name in table.key %}
-        {{ column }},
-        {%- else %}
-        last_value(
-            case
-                when
-                    cdc_arrives and (
-                        cdc_present_columns is null
-                        or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
-                    ) then struct({{ column }} as cdc_value)
-                when cdc_arrives and (cdc_moved or not cdc_exists_before) then named_struct('cdc_value', null)
-            end,
-            true
-        ) over ({{ row_window }} {{ so_far }}).cdc_value as {{ column }},
-        {%- endif %}
-        {%- endfor %}
-        * except ({{ spark_cdc._column_list(table.columns) }})
-    from counted
-    left semi join sparse_events
-        on true
-),
 {%- endmacro -%}

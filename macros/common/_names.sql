@@ -15,13 +15,6 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- One name a line, each behind `prefix` and with a comma behind it. -#}
-{%- macro _column_lines(names, prefix='', indent=8) -%}
-    {%- for name in names -%}
-        {{ ' ' * indent if not loop.first }}{{ prefix }}{{ spark_cdc._quote(name) }},{{ '\n' if not loop.last }}
-    {%- endfor -%}
-{%- endmacro -%}
-
 {#- A value as a struct of the named columns: what whole rows are compared and carried as. -#}
 {%- macro _struct(names, prefix='') -%}
     {%- set fields = [] -%}

@@ -4,10 +4,12 @@
         {{ return({}) }}
     {%- endif -%}
     {%- set node = spark_cdc._node_of(relation) -%}
-    {%- set columns = {} -%}
-    {%- for column in spark_cdc._columns_in_warehouse(relation, node) -%}
-        {%- do columns.update({column.name: column.dtype}) -%}
-    {%- endfor -%}
+    {%- set columns = spark_cdc._columns_in_fixture(node) -%}
+    {%- if not columns -%}
+        {%- for column in spark_cdc._columns_in_warehouse(relation, node) -%}
+            {%- do columns.update({column.name: column.dtype}) -%}
+        {%- endfor -%}
+    {%- endif -%}
     {%- if not columns and node is not none -%}
         {%- set untyped = [] -%}
         {%- for column in node.columns.values() -%}
@@ -35,24 +37,40 @@
 {%- endmacro -%}
 
 {#- The node of the project (model, seed, snapshot, source) that stands for a relation, else none. In a unit test the
-    relation is a CTE that dbt names after its node. -#}
+    relation is a CTE that dbt names after its node, and the graph is empty: its inputs stand in the test's own manifest. -#}
 {%- macro _node_of(relation) -%}
     {%- if relation is string or relation.identifier is not defined or not relation.identifier -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set identifier = (relation.identifier | string).replace('__dbt__cte__', '') | lower -%}
     {%- set is_fixture = (relation.identifier | string).startswith('__dbt__cte__') -%}
-    {%- set nodes = graph.nodes.values() | list + graph.sources.values() | list -%}
+    {%- if graph.nodes is defined -%}
+        {%- set nodes = graph.nodes.values() | list + graph.sources.values() | list -%}
+    {%- else -%}
+        {%- set nodes = builtins.ref.manifest.nodes.values() | list -%}
+    {%- endif -%}
     {%- for node in nodes if node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
-        {%- if is_fixture and identifier in (node.name | lower, (node.source_name ~ '__' ~ node.name) | lower) -%}
+        {%- set name_there = (node.identifier or node.alias or node.name) | lower -%}
+        {%- if is_fixture and identifier in (node.name | lower, name_there, (node.source_name ~ '__' ~ node.name) | lower) -%}
             {{ return(node) }}
         {%- endif -%}
-        {%- set name_there = (node.identifier or node.alias or node.name) | lower -%}
         {%- if not is_fixture and identifier == name_there and (relation.schema or '') | lower == (node.schema or '') | lower -%}
             {{ return(node) }}
         {%- endif -%}
     {%- endfor -%}
     {{ return(none) }}
+{%- endmacro -%}
+
+{#- The columns of an input that a unit test gives as SQL; an empty dict for every other. (Where it gives rows, dbt itself
+    needs the relation in the warehouse.) -#}
+{%- macro _columns_in_fixture(node) -%}
+    {%- set columns = {} -%}
+    {%- if graph.nodes is not defined and node is not none and 'get_fixture_sql(' not in node.raw_code -%}
+        {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
+            {%- do columns.update({column.col_name: column.data_type}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(columns) }}
 {%- endmacro -%}
 
 {#- The adapter's columns of a relation, or an empty list. `--empty` and unit tests wrap or replace a relation, so it is

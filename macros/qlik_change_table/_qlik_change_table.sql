@@ -55,7 +55,7 @@
     {%- endif -%}
 
     {#- the columns of the table, and the SQL that reads each from the raw row -#}
-    {%- set table_columns, casts = {}, {} -%}
+    {%- set table_columns = {} -%}
     {%- if columns is none -%}
         {%- for name in data_columns -%}
             {%- do table_columns.update({name: in_relation[name]}) -%}
@@ -127,13 +127,15 @@ with raw as (
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
         {{ spark_cdc._quote(headers[header]) }} as cdc_{{ header }},
         {%- endfor %}
-        {%- for name in names %}
-        {%- set there = spark_cdc._quote(layout.sources[name]) %}
-        {%- set type_there = layout.types_there[layout.sources[name]] %}
-        {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
-        {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
-        {{ value }} as {{ spark_cdc._quote(name) }},
-        {%- endfor %}
+        named_struct(
+            {%- for name in names %}
+            {%- set there = spark_cdc._quote(layout.sources[name]) %}
+            {%- set type_there = layout.types_there[layout.sources[name]] %}
+            {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
+            {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+            {{ spark_cdc._literal(name) }}, {{ value }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as cdc_row,
         {{ casts | join(' or ') or 'false' }} as cdc_has_bad_value,
         {%- if as_delivered %}
         {{ spark_cdc._raw_json(layout.types_there) }} as cdc_raw,
@@ -178,7 +180,7 @@ checked as (
                 then 'bad_mask'
             when
                 cdc_operation in ('insert', 'update', 'delete')
-                and ({% for name in layout.key %}{{ spark_cdc._quote(name) }} is null{{ ' or ' if not loop.last }}{% endfor %})
+                and ({% for name in layout.key %}cdc_row.{{ spark_cdc._quote(name) }} is null{{ ' or ' if not loop.last }}{% endfor %})
                 then 'null_key'
         end as cdc_reason
     from decoded
@@ -194,13 +196,13 @@ well_formed as (
 sequences as (
     select
         cdc_change_seq,
-        count(distinct case when not cdc_is_before then cdc_row end) as cdc_event_rows,
-        count(distinct case when cdc_is_before then cdc_row end) as cdc_before_rows,
+        count(distinct case when not cdc_is_before then cdc_delivery end) as cdc_event_rows,
+        count(distinct case when cdc_is_before then cdc_delivery end) as cdc_before_rows,
         bool_or(cdc_operation = 'update') as cdc_has_update
     from (
         select
             *,
-            struct(* except (cdc_raw)) as cdc_row
+            struct(* except (cdc_raw)) as cdc_delivery
         from well_formed
     )
     group by cdc_change_seq
@@ -269,7 +271,7 @@ event_rows as (
 before_images as (
     select
         cdc_change_seq,
-        {{ spark_cdc._column_list(names) }}
+        cdc_row
     from distinct_rows
     where cdc_is_before
 )
@@ -428,23 +430,24 @@ before_images as (
 {%- endmacro -%}
 
 {%- macro _qlik_is_present(layout, name) -%}
-    ({{ spark_cdc._quote(name) }} is not null or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+    (cdc_row.{{ spark_cdc._quote(name) }} is not null or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
     {%- if layout.sparse %} or cdc_before.{{ spark_cdc._quote(name) }} is not null{% endif %})
 {%- endmacro -%}
 
 
-{#- A column of the event: nothing for a truncate; of a sparse update what the row does not carry and its mask does not
-    name as changed, from the before image. -#}
+{#- A column of the event. Of a sparse update what the row does not carry and its mask does not name as changed comes from
+    the before image. -#}
 {%- macro _qlik_after_image(layout, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
+    {%- if layout.sparse -%}
     case
-        when cdc_operation = 'truncate' then null
-        {%- if layout.sparse %}
-        when cdc_operation = 'update' and {{ column }} is null and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+        when cdc_operation = 'update' and cdc_row.{{ column }} is null and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
             then cdc_before.{{ column }}
-        {%- endif %}
-        else {{ column }}
+        else cdc_row.{{ column }}
     end
+    {%- else -%}
+    cdc_row.{{ column }}
+    {%- endif -%}
 {%- endmacro -%}
 
 

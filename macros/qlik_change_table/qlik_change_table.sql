@@ -8,7 +8,6 @@
         relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
     ) -%}
     {%- set names = layout.columns | list -%}
-    {%- set none_present = 'cast(null as array<string>)' -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
 -- the commit of a transaction is its first change here; an id may come back at another time
@@ -24,12 +23,11 @@ transactions as (
 
 paired as (
     select
-        event_rows.*,
+        event_rows.* except (cdc_row),
+        -- a truncate has no row, whatever stands in its columns
+        case when event_rows.cdc_operation <> 'truncate' then event_rows.cdc_row end as cdc_row,
         coalesce(transactions.cdc_commit_sequence, event_rows.cdc_change_seq) as cdc_commit_sequence,
-        case
-            when event_rows.cdc_operation = 'update' and before_images.cdc_change_seq is not null
-                then {{ spark_cdc._struct(names, 'before_images.') }}
-        end as cdc_before,
+        case when event_rows.cdc_operation = 'update' then before_images.cdc_row end as cdc_before,
         {{ spark_cdc._qlik_changed_columns(layout) }} as cdc_changed_columns
     from event_rows
     left join before_images

@@ -172,6 +172,9 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         # Joins by hash where both sides are large but a part of one fits into memory: pairing
         # before images to updates needs no sort then.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
+        # Off, planning takes seconds for tables of hundreds of columns; on, minutes: every column
+        # that a query names anew doubles what Spark derives from a filter over it.
+        "spark.sql.constraintPropagation.enabled": "false",
     }
     if is_local(master):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -266,8 +266,11 @@ def test_no_java_says_which_were_seen(tmp_path: Path) -> None:
 
 
 def assembled(home: Home, ansi: bool = True, **options: Any) -> dict[str, str]:
+    """What the server would run with on Spark 4.1."""
     more = settings.thrift("127.0.0.1", 10000, "i")
-    return dict(sessions.assemble(home, Options(**options), ansi, more).settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions, "version", lambda package: "4.1.4")
+        return dict(sessions.assemble(home, Options(**options), ansi, more).settings)
 
 
 def test_conf_wins_over_every_default(home: Home) -> None:

@@ -1,0 +1,60 @@
+# make demo   from a clean clone to tables, tests and docs
+# make test   everything that CI runs
+# make help   the rest
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+PY_FILES := python_udfs tests scripts
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export DBT_PROFILES_DIR := $(CURDIR)/profiles
+export DBT_SEND_ANONYMOUS_USAGE_STATS := false
+
+.PHONY: help env demo docs test lint unit session clean lock
+
+help:
+	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out"
+	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
+	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
+	@echo "make env      the Python environment .venv, from requirements.lock"
+	@echo "make lock     requirements.lock anew, from pyproject.toml"
+	@echo "make clean    stop the server and remove all that was made"
+
+env: $(VENV)/.made
+
+$(VENV)/.made: requirements.lock python_udfs/pyproject.toml
+	@echo "== making the environment $(VENV) (downloads about 500 MB the first time)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "Python 3.10 or newer is needed; give it as PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
+	@touch $@
+
+demo: env
+	@scripts/java
+	@scripts/demo
+
+docs: env
+	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
+	dbt docs serve --host 127.0.0.1 --port 8080
+
+test: env
+	@scripts/java
+	@$(MAKE) --no-print-directory lint
+	pytest
+
+lint: env
+	ruff check $(PY_FILES)
+	ruff format --check $(PY_FILES)
+	mypy
+
+clean:
+	@if [ -x $(VENV)/bin/spark-cdc-server ]; then spark-cdc-server stop; fi
+	rm -rf $(VENV) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf python_udfs/*.egg-info tests/consumer/dbt_packages tests/consumer/package-lock.yml tests/consumer/target tests/consumer/logs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+lock:
+	uvx uv pip compile --universal --no-strip-extras --python-version 3.10 --generate-hashes \
+	  --group pyproject.toml:dev -o requirements.lock

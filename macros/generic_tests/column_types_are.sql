@@ -1,0 +1,57 @@
+{#- The columns of the built table have the types that its YAML declares. See _generic_tests.yml.
+
+    dbt's contracts compare the names of types only, without precision or fields. Types are compared as Spark spells
+    them (`typeof`), so `int` and `integer` are one, and wide structs, which `describe table` cuts short, are read whole. -#}
+{% test column_types_are(model) %}
+{%- if execute -%}
+{%- set node = spark_cdc._node_of(model) -%}
+{%- if node is none -%}
+    {{ spark_cdc._stop(
+        'column_types_are', model ~ ' is no model, seed, snapshot or source of the project', 'one whose YAML declares its columns',
+        'models: [{name: orders, data_tests: [spark_cdc.column_types_are], columns: [{name: order_id, data_type: bigint}]}]'
+    ) }}
+{%- endif -%}
+{%- set declared, there, problems, both = {}, {}, [], [] -%}
+{%- for column in node.columns.values() if column.data_type -%}
+    {%- do declared.update({column.name | lower: column.data_type}) -%}
+{%- endfor -%}
+{%- for column in adapter.get_columns_in_relation(model) -%}
+    {%- do there.update({column.name | lower: column.name}) -%}
+{%- endfor -%}
+{%- for name in there if name not in declared -%}
+    {%- do problems.append({'name': there[name], 'declared': none, 'problem': 'is not declared, or without data_type'}) -%}
+{%- endfor -%}
+{%- for name in declared -%}
+    {%- if name in there -%}
+        {%- do both.append(name) -%}
+    {%- else -%}
+        {%- do problems.append({'name': name, 'declared': declared[name], 'problem': 'is declared and not there'}) -%}
+    {%- endif -%}
+{%- endfor -%}
+{#- a left join that finds nothing: one row of nulls of the right types, and no row is read #}
+with types as (
+    select inline(array(
+        {%- for name in both %}
+        named_struct(
+            'column_name', {{ spark_cdc._literal(there[name]) }},
+            'declared', typeof(cast(null as {{ declared[name] }})),
+            'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
+        ){{ ',' if not loop.last or problems }}
+        {%- endfor %}
+        {%- for row in problems %}
+        named_struct(
+            'column_name', {{ spark_cdc._literal(row.name) }},
+            'declared', {{ spark_cdc._literal(row.declared) if row.declared else 'cast(null as string)' }},
+            'actual', {{ spark_cdc._literal(row.problem) }}
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    ))
+    from (select 1 as one)
+    left join {{ model }} as built
+        on false
+)
+
+select * from types
+where not (declared <=> actual)
+{%- endif -%}
+{% endtest %}

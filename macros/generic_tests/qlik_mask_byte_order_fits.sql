@@ -1,0 +1,66 @@
+{#- The masks of inserts, read as the decoder reads them, name the columns that have a value. See _generic_tests.yml. -#}
+{% test qlik_mask_byte_order_fits(
+    model, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
+) %}
+{%- if execute -%}
+{%- set there = spark_cdc.columns_of(model) | list -%}
+{%- set data_columns = [] -%}
+{%- for name in there if not header_prefix or not (name | lower).startswith(header_prefix | lower) -%}
+    {%- do data_columns.append(name) -%}
+{%- endfor -%}
+{#- the decoder wants a key; the test does not look at it -#}
+{%- set key = (data_columns or there)[-1:] -%}
+{%- set layout = spark_cdc._qlik_change_table_layout(
+    model, key, none, header_prefix, mask_byte_order, header_columns
+) -%}
+{%- set example = "qlik_mask_byte_order_fits: {arguments: {leave_out: [photo]}}" -%}
+{%- set left_out = spark_cdc._resolve_names(
+    'qlik_mask_byte_order_fits', 'leave_out', leave_out, layout.columns | list, example
+) -%}
+{%- set names = layout.columns | list | reject('in', left_out) | list -%}
+{%- set other_order = 'little' if layout.byte_order == 'big' else 'big' -%}
+{%- set other = dict(layout, byte_order=other_order) %}
+{{ spark_cdc._qlik_change_table_rows(layout) }},
+
+inserts as (
+    select
+        *,
+        {{ spark_cdc._qlik_test_insert_fits(layout, names) }} as mask_fits
+    from decoded
+    where cdc_operation = 'insert' and cdc_mask is not null
+),
+
+-- the same masks read the other way
+reread as (
+    select
+        * except (
+            {%- for word in range(spark_cdc._qlik_word_count(layout)) %}cdc_mask_{{ word }}, {% endfor -%}
+            cdc_mask_rest
+        ),
+        {{ spark_cdc._qlik_mask_words(other) }}
+        {{ spark_cdc._qlik_mask_rest(other) }} as cdc_mask_rest
+    from inserts
+    where not mask_fits
+)
+
+select
+    cdc_change_seq as change_seq,
+    cdc_mask_as_written as change_mask,
+    case
+        when {{ spark_cdc._qlik_test_insert_fits(other, names) }}
+            then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ layout.byte_order }} the mask does not fit'
+        else 'the mask fits in neither order: mask_byte_order cannot help, see header_prefix and header_columns'
+    end as hint
+from reread
+{%- endif -%}
+{% endtest %}
+
+{#- Whether the mask of an insert has the bit of every column with a value, and none that belongs to no data column. -#}
+{%- macro _qlik_test_insert_fits(layout, names) -%}
+    (
+            {{ spark_cdc._qlik_mask_is_good(layout) }}
+            {%- for name in names %}
+            and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(layout, name) }})
+            {%- endfor %}
+        )
+{%- endmacro -%}

@@ -1,0 +1,1 @@
+{{ spark_cdc.current_state(ref('odd__changes'), key=['order no', 'select']) }}

@@ -1,0 +1,6 @@
+select
+    status,
+    count(*) as orders,
+    sum(amount) as amount
+from {{ ref('orders') }}
+group by status

@@ -1,0 +1,129 @@
+"""One Thrift server for the whole test session, and dbt and SQL against it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyhive import hive  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class DbtRun:
+    """What one dbt command did."""
+
+    code: int
+    output: str
+    target: Path
+
+    def artifact(self, name: str) -> dict[str, Any]:
+        """Read one of the JSON files that dbt wrote, `run_results` or `manifest`."""
+        found: dict[str, Any] = json.loads((self.target / f"{name}.json").read_text())
+        return found
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Give what became of each node, by its name (the last part of its id)."""
+        results = self.artifact("run_results")["results"]
+        return {result["unique_id"].split(".")[-1]: result for result in results}
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A running Thrift server."""
+
+    host: str
+    port: int
+    home: Path
+
+    def dbt(
+        self,
+        project: Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        profiles: Path | None = None,
+        check: bool = True,
+    ) -> DbtRun:
+        """Run dbt on `project` and give what it did; with `check`, fail where dbt did.
+
+        Profiles are those in `profiles`, else those beside the project.
+        """
+        run = self.home / "dbt" / project.name
+        run.mkdir(parents=True, exist_ok=True)
+        target = Path((env or {}).get("DBT_TARGET_PATH", run / "target"))
+        settings = {
+            "DBT_PROFILES_DIR": str(profiles or project),
+            "DBT_TARGET_PATH": str(target),
+            "DBT_LOG_PATH": str(run / "logs"),
+            "DBT_USE_COLORS": "false",
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+            "SPARK_CDC_HOST": self.host,
+            "SPARK_CDC_PORT": str(self.port),
+        }
+        done = subprocess.run(
+            [str(BIN / "dbt"), *arguments],
+            cwd=project,
+            env=os.environ | settings | dict(env or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{done.stdout}", pytrace=False)
+        return DbtRun(done.returncode, done.stdout, target)
+
+    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements and give the rows of the last one that has any."""
+        rows: list[tuple[Any, ...]] = []
+        with (
+            contextlib.closing(hive.connect(self.host, self.port, username="test")) as connection,
+            contextlib.closing(connection.cursor()) as cursor,
+        ):
+            for statement in statements:
+                cursor.execute(statement)
+                if cursor.description:
+                    rows = cursor.fetchall()
+        return rows
+
+
+def free_port() -> int:
+    """Find a port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """Start a Thrift server, and stop it when the last test is done."""
+    home = tmp_path_factory.mktemp("warehouse")
+    server = [sys.executable, "-m", "spark_cdc_udfs.server"]
+    place = ["--dir", str(home / "server")]
+    port = free_port()
+    # The tables of tests are small: more partitions are more to wait for.
+    small = ["--conf", "spark.driver.memory=3g", "--conf", "spark.sql.shuffle.partitions=2"]
+    started = subprocess.run(
+        [*server, "start", *place, "--port", str(port), *small],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if started.returncode != 0:
+        pytest.fail(started.stdout + started.stderr, pytrace=False)
+    try:
+        yield Warehouse("127.0.0.1", port, home)
+    finally:
+        subprocess.run([*server, "stop", *place], check=True, capture_output=True)

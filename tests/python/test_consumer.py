@@ -1,0 +1,183 @@
+"""The package in a project of a user's: compiled before any table exists, empty, tested, and run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from conftest import ROOT, DbtRun, Warehouse
+
+CONSUMER = ROOT / "tests" / "consumer"
+OWN = ["--select", "path:models/own"]
+
+ORDERS = """
+    ('20220315081502000000000000000000001', 'I', 'E0', 'A', 1, 'new', 9.90),
+    ('20220315081503000000000000000000002', 'B', null, 'B', 1, 'new', 9.90),
+    ('20220315081503000000000000000000002', 'U', '40', 'B', 1, 'paid', 9.90),
+    ('20220315081503000000000000000000003', 'I', 'E0', 'B', 2, 'new', 1.00),
+    ('20220315081504000000000000000000004', 'D', '20', 'C', 2, null, null)
+"""
+ODD = """
+    ('20220315081502000000000000000000001', 'I', '03E0', 'A', 1, 'a', 'A', 1, 1.5),
+    ('20220315081503000000000000000000002', 'U', '0100', 'B', 1, 'a', 'A', 2, 1.5)
+"""
+
+
+@pytest.fixture(scope="module")
+def consumer(warehouse: Warehouse) -> Path:
+    """Install the package in the consumer project."""
+    warehouse.dbt(CONSUMER, "deps")
+    return CONSUMER
+
+
+@pytest.fixture(scope="module")
+def unit_tests(warehouse: Warehouse, consumer: Path) -> DbtRun:
+    """Run all unit tests, in a warehouse that has no table."""
+    schemas = {"SPARK_CDC_SCHEMA": "consumer_units"}
+    return warehouse.dbt(consumer, "test", "--select", "test_type:unit", env=schemas, check=False)
+
+
+@pytest.fixture
+def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
+    """Make the user's source tables, without rows, and give the schema to build in."""
+    headers = (
+        "header__change_seq string, header__change_oper string, header__change_mask string,"
+        " header__transaction_id string, header__timestamp timestamp"
+    )
+    warehouse.sql(
+        "create schema if not exists consumer_built_erp",
+        f"create table consumer_built_erp.orders__ct ({headers}, order_id bigint, status string,"
+        " amount decimal(10, 2)) using parquet",
+        f"create table consumer_built_erp.Odd__ct ({headers}, `Order No` bigint, `select` string,"
+        " `UPPER` string, `数量` int, `größe` double) using parquet",
+    )
+    yield "consumer_built"
+    warehouse.sql(
+        "drop schema if exists consumer_built cascade", "drop schema consumer_built_erp cascade"
+    )
+
+
+def vector_tests() -> ModuleType:
+    """Import the script that makes the unit tests of the vectors."""
+    path = ROOT / "tests" / "vectors" / "make_unit_tests.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The vectors
+
+
+def test_unit_tests_of_the_vectors_are_up_to_date() -> None:
+    """What is committed is what the script makes of the vectors."""
+    script = vector_tests()
+    assert script.UNIT_TESTS.read_text(encoding="utf-8") == script.make(), (
+        "run python tests/vectors/make_unit_tests.py"
+    )
+
+
+def test_every_vector_is_in_a_unit_test() -> None:
+    """No vector is left out, and each is named where it would fail."""
+    text = vector_tests().make()
+    vectors = sorted((ROOT / "tests" / "vectors").glob("*.jsonl"))
+    assert vectors
+    for path in vectors:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert f"vector: {json.loads(line)['id']}\n" in text
+
+
+# The unit tests
+
+
+def unit_test_names() -> list[str]:
+    """Name the unit tests that the project has, without asking dbt."""
+    lines = [
+        line
+        for path in sorted((CONSUMER / "models").rglob("*.yml"))
+        for line in path.read_text(encoding="utf-8").partition("unit_tests:\n")[2].splitlines()
+    ]
+    return [
+        line.partition("name: ")[2] for line in lines if line.startswith(("- name: ", "  - name: "))
+    ]
+
+
+@pytest.mark.parametrize("name", unit_test_names())
+def test_unit_test(unit_tests: DbtRun, name: str) -> None:
+    """The unit test passes."""
+    result = unit_tests.results()[name]
+    assert result["status"] == "pass", result["message"] or unit_tests.output
+
+
+def test_no_other_unit_test(unit_tests: DbtRun) -> None:
+    """Each unit test that dbt ran is one of those above."""
+    assert set(unit_tests.results()) == set(unit_test_names())
+
+
+# A user's own models
+
+
+def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
+    """Models, seeds and tests of the package's own demo are not those of the consumer."""
+    listed = warehouse.dbt(consumer, "ls", "--output", "name", "--quiet").output.split()
+    assert {"orders__changes", "odd__history"} <= set(listed)
+    paths = warehouse.dbt(consumer, "ls", "--output", "selector", "--quiet").output.split()
+    strangers = [path for path in paths if "spark_cdc" in path]
+    assert not strangers
+
+
+def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) -> None:
+    """Names and types come from the YAML where the warehouse is empty."""
+    nowhere = {"SPARK_CDC_SCHEMA": "consumer_nowhere"}
+    run = warehouse.dbt(consumer, "compile", *OWN, env=nowhere)
+    compiled = run.target / "compiled" / "consumer" / "models" / "own"
+    for model in CONSUMER.glob("models/own/*.sql"):
+        assert "select" in (compiled / model.name).read_text(encoding="utf-8")
+    odd = (compiled / "odd__changes.sql").read_text(encoding="utf-8")
+    assert "`Order No`, `select`, `UPPER`, `数量`, `größe`" in odd
+
+
+def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str) -> None:
+    """`--empty` makes every table, with its types and no row; a run makes the rows."""
+    env = {"SPARK_CDC_SCHEMA": sources}
+    warehouse.sql(
+        "insert into consumer_built_erp.orders__ct select seq, oper, mask, tx, null, id, status,"
+        f" amount from values {ORDERS} as rows (seq, oper, mask, tx, id, status, amount)",
+        "insert into consumer_built_erp.Odd__ct select seq, oper, mask, tx, null, a, b, c, d, e"
+        f" from values {ODD} as rows (seq, oper, mask, tx, a, b, c, d, e)",
+    )
+    warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
+    for model in CONSUMER.glob("models/own/*.sql"):
+        assert warehouse.sql(f"select count(*) from {sources}.{model.stem}") == [(0,)]
+    names = [row[:2] for row in warehouse.sql(f"describe table {sources}.odd")][:5]
+    expected = [("Order No", "bigint"), ("select", "string"), ("UPPER", "string")]
+    assert names == [*expected, ("数量", "int"), ("größe", "double")]
+
+    warehouse.dbt(consumer, "run", *OWN, env=env)
+    assert warehouse.sql(
+        f"select order_id, status, cast(amount as string), cdc_operation from {sources}.orders"
+    ) == [(1, "paid", "9.90", "update")]
+    assert warehouse.sql(
+        "select order_id, status, cdc_operation, cdc_ended_by, cdc_is_current"
+        f" from {sources}.orders__history order by order_id, cdc_valid_from_sequence"
+    ) == [
+        (1, "new", "insert", "update", False),
+        (1, "paid", "update", None, True),
+        (2, "new", "insert", "delete", False),
+    ]
+    assert warehouse.sql(
+        f"select `Order No`, `select`, `UPPER`, `数量`, `größe` from {sources}.odd__history"
+        " order by cdc_valid_from_sequence"
+    ) == [(1, "a", "A", 1, 1.5), (1, "a", "A", 2, 1.5)]
+    assert warehouse.sql(
+        f"select cdc_changed_columns from {sources}.odd__changes order by cdc_sequence"
+    ) == [
+        (None,),
+        ('["数量"]',),
+    ]

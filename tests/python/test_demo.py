@@ -1,0 +1,100 @@
+"""The project by itself: built over Thrift (ANSI on) and in a session (ANSI off), and documented."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, DbtRun, Warehouse
+
+SCHEMA = "spark_cdc"
+PROFILES = ROOT / "profiles"
+
+
+@pytest.fixture(scope="module")
+def built(warehouse: Warehouse) -> DbtRun:
+    """`dbt build` of the whole project over Thrift."""
+    return warehouse.dbt(ROOT, "build", profiles=PROFILES)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same in a session; the folder that has its tables."""
+    home = tmp_path_factory.mktemp("session")
+    settings = {
+        "SPARK_CDC_DIR": str(home / "spark"),
+        "DBT_PROFILES_DIR": str(PROFILES),
+        "DBT_TARGET_PATH": str(home / "target"),
+        "DBT_LOG_PATH": str(home / "logs"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_cdc_udfs.dbt_session", "build", "--target", "session"],
+        cwd=ROOT,
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return home / "spark" / "warehouse" / f"{SCHEMA}.db"
+
+
+def tables(run: DbtRun) -> Mapping[str, Mapping[str, Any]]:
+    return {
+        node["name"]: node
+        for node in run.artifact("manifest")["nodes"].values()
+        if node["resource_type"] in ("seed", "model") and node["config"]["materialized"] != "view"
+    }
+
+
+def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
+    results = built.artifact("run_results")["results"]
+    assert {result["status"] for result in results} == {"success", "pass"}
+    assert len(tables(built)) == 25
+
+
+def test_a_session_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, session: Path
+) -> None:
+    different = []
+    for name, node in tables(built).items():
+        columns = [f"`{column}`" for column in node["columns"] if column != "cdc_batch"]
+        names = ", ".join(columns)
+        here = f"select {names} from {SCHEMA}.{name}"
+        there = f"select {names} from parquet.`{session}/{name}`"
+        rows = warehouse.sql(
+            f"select 'Thrift' as only_in, * from ({here} except all {there})"
+            f" union all select 'session', * from ({there} except all {here})"
+        )
+        if rows:
+            different.append(f"{name}: {rows}")
+    assert not different, "\n".join(different)
+
+
+def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
+    warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
+    manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
+    missing = []
+    for node_id, node in {**manifest["nodes"], **manifest["sources"]}.items():
+        if node["resource_type"] not in ("model", "seed", "source"):
+            continue
+        if not node["description"]:
+            missing.append(node["name"])
+        described = {name for name, column in node["columns"].items() if column["description"]}
+        missing += [
+            f"{node['name']}.{name}" for name in catalog["nodes"][node_id]["columns"].keys() - described
+        ]
+    for macro in manifest["macros"].values():
+        if macro["package_name"] == "spark_cdc" and not macro["description"]:
+            missing.append(f"macro {macro['name']}")
+    assert not missing
+    assert json.dumps(manifest["docs"]).count("__overview__")
