@@ -10,12 +10,13 @@ from pyhive import hive  # type: ignore[import-untyped]
 SHOWN = [
     (
         "raw rows of the change table (seeds/demo_orders__ct.csv)",
-        "select header__change_seq, header__change_oper, header__change_mask, order_id, status, amount"
-        " from demo_orders__ct order by header__change_seq, header__change_oper limit 8",
+        "select header__change_seq, header__change_oper, header__change_mask, order_id, status,"
+        " amount from demo_orders__ct order by header__change_seq, header__change_oper limit 8",
     ),
     (
         "current state (models demo_orders)",
-        "select order_id, status, amount, cdc_operation, cdc_commit_at from demo_orders order by order_id limit 8",
+        "select order_id, status, amount, cdc_operation, cdc_commit_at"
+        " from demo_orders order by order_id limit 8",
     ),
     (
         "history (model demo_orders__history)",

@@ -108,32 +108,38 @@ summed as (
     from effects
 ),
 
+listed as (
+    select
+        *,
+        (select cdc_list from truncates) as cdc_truncate_list
+    from summed
+),
+
 -- How many truncates lie before this event, before its transaction, and before the next transaction. A truncate sets
 -- every count to 0: a great negative addition, after which the count is at least 0 again (rule 6).
 placed as (
+    select
+        * except (cdc_truncate_list),
+        case
+            when (select size(cdc_list) > 0 from truncates)
+                then {{ spark_cdc._count_truncates('cdc_truncate_list') }}
+            else named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0)
+        end as cdc_truncates
+    from listed
+),
+
+gapped as (
     select
         * except (cdc_sum, cdc_truncates),
         cdc_sum
         - cast(1000000000000 as bigint) * (cdc_truncates.here - cdc_truncates.before_transaction) as cdc_sum,
         cdc_sum
-        - cast(1000000000000 as bigint) * (cdc_truncates.after_transaction - cdc_truncates.before_transaction) as cdc_sum_at_end,
+        - cast(1000000000000 as bigint)
+        * (cdc_truncates.after_transaction - cdc_truncates.before_transaction) as cdc_sum_at_end,
         cdc_truncates.here as cdc_truncates_here,
         cdc_truncates.before_transaction as cdc_truncates_before,
         cdc_truncates.after_transaction as cdc_truncates_after
-    from (
-        select
-            * except (cdc_truncate_list),
-            case
-                when (select size(cdc_list) > 0 from truncates) then {{ spark_cdc._count_truncates('cdc_truncate_list') }}
-                else named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0)
-            end as cdc_truncates
-        from (
-            select
-                *,
-                (select cdc_list from truncates) as cdc_truncate_list
-            from summed
-        )
-    )
+    from placed
 ),
 
 -- The count after an event is cdc_sum + greatest(count before the transaction, cdc_high): the closed form of adding
@@ -144,24 +150,27 @@ bounded as (
         max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ so_far }}) as cdc_high,
         max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ before }}) as cdc_high_before,
         lead(cdc_sequence) over ({{ transaction_window }}) is null as cdc_is_last_of_transaction
-    from placed
+    from gapped
 ),
 
--- What a transaction leaves, where that does not depend on what it found.
-settled as (
+-- What a transaction leaves, if the key did not exist before it, and if it did.
+outcomes as (
     select
         *,
+        cdc_sum_at_end + greatest(0, cdc_high) >= 1 as cdc_exists_if_new,
+        cdc_sum_at_end + greatest(1, cdc_high) >= 1 as cdc_exists_if_known
+    from bounded
+),
+
+-- … and where that is the same, what it leaves whatever it found.
+settled as (
+    select
+        * except (cdc_exists_if_new, cdc_exists_if_known),
         case
             when cdc_is_last_of_transaction and cdc_exists_if_new = cdc_exists_if_known
                 then struct(cdc_exists_if_new as cdc_exists, cdc_truncates_after as cdc_truncates)
         end as cdc_outcome
-    from (
-        select
-            *,
-            cdc_sum_at_end + greatest(0, cdc_high) >= 1 as cdc_exists_if_new,
-            cdc_sum_at_end + greatest(1, cdc_high) >= 1 as cdc_exists_if_known
-        from bounded
-    )
+    from outcomes
 ),
 
 found as (
@@ -171,22 +180,24 @@ found as (
     from settled
 ),
 
+counts as (
+    select
+        * except (cdc_last_outcome),
+        -- a truncate between the transactions leaves nothing to find
+        case
+            when cdc_last_outcome.cdc_exists and cdc_last_outcome.cdc_truncates = cdc_truncates_before then 1
+            else 0
+        end as cdc_found
+    from found
+),
+
 counted as (
     select
         * except (cdc_found),
         cdc_found = 1 as cdc_existed,
         greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
-    from (
-        select
-            *,
-            -- a truncate between the transactions leaves nothing to find
-            case
-                when cdc_last_outcome.cdc_exists and cdc_last_outcome.cdc_truncates = cdc_truncates_before then 1
-                else 0
-            end as cdc_found
-        from found
-    )
+    from counts
 ),
 
 -- The whole row after each event. A column that the event does not carry keeps the value it had, and is null where the

@@ -155,8 +155,7 @@ decoded as (
         end as cdc_operation,
         {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }} as cdc_other_operation,
         {{ spark_cdc._qlik_time_part('cdc_change_seq') }} as cdc_time_part,
-        {{ spark_cdc._qlik_mask_words(layout) }}
-        {{ spark_cdc._qlik_mask_rest(layout) }} as cdc_mask_rest
+        {{ spark_cdc._qlik_mask_words(layout) }}        {{ spark_cdc._qlik_mask_rest(layout) }} as cdc_mask_rest
     from raw
 ),
 
@@ -175,8 +174,11 @@ checked as (
             when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
             when cdc_has_bad_value then 'bad_value'
             when
-                cdc_operation in ('insert', 'update') and cdc_mask_as_written is not null
-                and not ({{ spark_cdc._qlik_mask_is_good(layout) }})
+                cdc_operation in ('insert', 'update')
+                and cdc_mask_as_written is not null
+                and not (
+                    {{ spark_cdc._qlik_mask_is_good(layout) }}
+                )
                 then 'bad_mask'
             when
                 cdc_operation in ('insert', 'update', 'delete')
@@ -192,6 +194,13 @@ well_formed as (
 ),
 {%- if as_delivered %}
 
+deliveries as (
+    select
+        *,
+        struct(* except (cdc_raw)) as cdc_delivery
+    from well_formed
+),
+
 -- how many different rows claim one change sequence
 sequences as (
     select
@@ -199,12 +208,7 @@ sequences as (
         count(distinct case when not cdc_is_before then cdc_delivery end) as cdc_event_rows,
         count(distinct case when cdc_is_before then cdc_delivery end) as cdc_before_rows,
         bool_or(cdc_operation = 'update') as cdc_has_update
-    from (
-        select
-            *,
-            struct(* except (cdc_raw)) as cdc_delivery
-        from well_formed
-    )
+    from deliveries
     group by cdc_change_seq
 ),
 
@@ -227,29 +231,34 @@ judged as (
 
 -- Where a change sequence may stand on more than one row of its kind. A bucket holds whole sequences, and there are so
 -- few buckets that they always fit in memory: rows outside them need no second look.
+claims as (
+    select
+        xxhash64(cdc_change_seq) as cdc_hash,
+        count_if(cdc_is_before) as cdc_before_images,
+        count_if(not cdc_is_before) as cdc_event_rows
+    from well_formed
+    group by xxhash64(cdc_change_seq)
+),
+
 repeated as (
     select distinct pmod(cdc_hash, 1048576) as cdc_bucket
-    from (
-        select
-            xxhash64(cdc_change_seq) as cdc_hash,
-            cdc_is_before
-        from well_formed
-    )
-    group by cdc_hash, cdc_is_before
-    having count(*) > 1
+    from claims
+    where cdc_before_images > 1 or cdc_event_rows > 1
 ),
 
 -- rows that are equal in every column are one row; what then still differs is in conflict
+different as (
+    select /*+ broadcast(repeated) */ distinct well_formed.*
+    from well_formed
+    left semi join repeated
+        on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
+),
+
 compared as (
     select
         *,
         count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims
-    from (
-        select /*+ broadcast(repeated) */ distinct well_formed.*
-        from well_formed
-        left semi join repeated
-            on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
-    )
+    from different
 ),
 
 distinct_rows as (
@@ -302,7 +311,10 @@ before_images as (
         {'letter': 'B', 'name': 'BEFOREIMAGE', 'operation': 'before image'},
     ] -%}
     case {{ expression }}
-    {%- for row in operations %} when '{{ row[form] }}' then '{{ row.operation }}'{% endfor %} end
+    {%- for row in operations %}
+                when '{{ row[form] }}' then '{{ row.operation }}'
+    {%- endfor %}
+            end
 {%- endmacro -%}
 
 
@@ -310,57 +322,71 @@ before_images as (
     that is no date and time. -#}
 {%- macro _qlik_time_part(change_seq) -%}
     {%- set parts = [] -%}
-    {%- for start, length, behind in [(1, 4, '-'), (5, 2, '-'), (7, 2, 'T'), (9, 2, ':'), (11, 2, ':'), (13, 2, '.'), (15, 2, 'Z')] -%}
+    {%- for start, length, behind in [
+        (1, 4, '-'), (5, 2, '-'), (7, 2, 'T'), (9, 2, ':'), (11, 2, ':'), (13, 2, '.'), (15, 2, 'Z')
+    ] -%}
         {%- do parts.append('substr(' ~ change_seq ~ ', ' ~ start ~ ', ' ~ length ~ "), '" ~ behind ~ "'") -%}
     {%- endfor -%}
-    try_cast(concat({{ parts | join(', ') }}) as timestamp)
+    try_cast(
+        concat(
+            {{ parts | join(',\n            ') }}
+        ) as timestamp
+    )
 {%- endmacro -%}
 
 
-{#- Rules 4 and 5: the mask as bytes; null where it is NULL or is not hexadecimal. -#}
+{#- Rules 4 and 5: the mask as hexadecimal digits; null where it is NULL or is not hexadecimal. -#}
 {%- macro _qlik_mask(layout) -%}
     {%- if 'change_mask' not in layout.headers -%}
-        cast(null as binary)
+        cast(null as string)
     {%- elif layout.mask_is_binary -%}
-        {{ spark_cdc._quote(layout.headers['change_mask']) }}
+        hex({{ spark_cdc._quote(layout.headers['change_mask']) }})
     {%- else -%}
-        {{ spark_cdc._qlik_mask_bytes(spark_cdc._quote(layout.headers['change_mask'])) }}
+        {%- set text = 'trim(' ~ spark_cdc._quote(layout.headers['change_mask']) ~ ')' -%}
+        {%- set digits = spark_cdc._qlik_mask_digits(text) -%}
+        {%- if layout.byte_order == 'little' -%}
+            {%- set digits = "concat(repeat('0', length(" ~ digits ~ ") % 2), " ~ digits ~ ")" -%}
+        {%- endif -%}
+        case when unhex({{ digits }}) is not null then {{ digits }} end
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _qlik_mask_bytes(text) -%}
-    unhex(regexp_replace(trim({{ text }}), '^(?:0[xX]([^\']*)|[xX]\'([^\']*)\')$', '$1$2'))
+{#- The text of a mask without what may stand around its digits: 0x…, x'…'. -#}
+{%- macro _qlik_mask_digits(text) -%}
+    case
+            when lower(left({{ text }}, 2)) = '0x' then substr({{ text }}, 3)
+            when lower(left({{ text }}, 2)) = 'x\'' and right({{ text }}, 1) = '\'' and length({{ text }}) > 2
+                then substr({{ text }}, 3, length({{ text }}) - 3)
+            else {{ text }}
+        end
 {%- endmacro -%}
 
 
-{#- Rules 6 and 7: the mask in words of 56 bits, which fit in a bigint: seven bytes, missing ones zero. In a big-endian
-    mask words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are
-    counted from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
+{#- Rules 6 and 7: the mask in words of 56 bits, which fit in a bigint: 14 digits, missing ones zero. In a big-endian mask
+    words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are counted
+    from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
 {%- macro _qlik_word_count(layout) -%}
     {{ return((layout.end_bit + 55) // 56) }}
 {%- endmacro -%}
 
 {%- macro _qlik_mask_words(layout) -%}
-    {%- set digits = 14 * spark_cdc._qlik_word_count(layout) -%}
     {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
         {%- if layout.byte_order == 'big' -%}
-            {%- set padded = "right(concat(repeat('0', " ~ digits ~ "), hex(cdc_mask)), " ~ digits ~ ")" -%}
-            {%- set start = digits - 14 * (word + 1) + 1 -%}
+            {%- set digits = "concat('0', substr(cdc_mask, -" ~ 14 * (word + 1) ~ ", 14))" -%}
         {%- else -%}
-            {%- set padded = "left(concat(hex(cdc_mask), repeat('0', " ~ digits ~ ")), " ~ digits ~ ")" -%}
-            {%- set start = 14 * word + 1 -%}
+            {%- set digits = "rpad(substr(cdc_mask, " ~ (14 * word + 1) ~ ", 14), 14, '0')" -%}
         {%- endif -%}
-        {{ '        ' if not loop.first }}cast(conv(substr({{ padded }}, {{ start }}, 14), 16, 10) as bigint) as cdc_mask_{{ word }},
+        {{ '        ' if not loop.first }}cast(conv({{ digits }}, 16, 10) as bigint) as cdc_mask_{{ word }},
 {% endfor -%}
 {%- endmacro -%}
 
-{#- The hexadecimal digits of the bits that lie beyond the last word. -#}
+{#- The digits of the bits that lie beyond the last word. -#}
 {%- macro _qlik_mask_rest(layout) -%}
     {%- set digits = 14 * spark_cdc._qlik_word_count(layout) -%}
     {%- if layout.byte_order == 'big' -%}
-        left(hex(cdc_mask), greatest(length(hex(cdc_mask)) - {{ digits }}, 0))
+        left(cdc_mask, greatest(length(cdc_mask) - {{ digits }}, 0))
     {%- else -%}
-        substr(hex(cdc_mask), {{ digits + 1 }})
+        substr(cdc_mask, {{ digits + 1 }})
     {%- endif -%}
 {%- endmacro -%}
 
@@ -381,7 +407,7 @@ before_images as (
         {%- for bit in range(56 * word, 56 * (word + 1)) if bit < layout.first_bit or bit >= layout.end_bit -%}
             {%- set forbidden.bits = forbidden.bits + spark_cdc._qlik_bit(layout, bit) -%}
         {%- endfor -%}
-        {{ '' }} and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
+        {{ '\n' ~ ' ' * 20 }}and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
     {%- endfor -%}
 {%- endmacro -%}
 
@@ -415,7 +441,7 @@ before_images as (
             cdc_operation in ('{{ operations | join("', '") }}')
             and not (
                 {%- for name in layout.columns %}
-                {{ spark_cdc._qlik_is_present(layout, name) }}{{ ' and' if not loop.last }}
+                {{ 'and ' if not loop.first }}{{ spark_cdc._qlik_is_present(layout, name) }}
                 {%- endfor %}
             )
             then array_remove(
@@ -460,7 +486,10 @@ before_images as (
         when 'operation_mismatch' then
             concat('change_oper is ', cdc_change_oper, ', operation is ', cdc_operation_name)
         when 'bad_mask' then
-            concat('change_mask is ', cdc_mask_as_written, '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian')
+            concat(
+                'change_mask is ', cdc_mask_as_written,
+                '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian'
+            )
         when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
         when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
         when 'null_key' then 'a column of the key {{ layout.key | join(", ") | replace("'", "\\'") }} is NULL'

@@ -40,8 +40,10 @@ def arrow_type(sql_type: str) -> pa.DataType:
 def write_parquet(
     path: Path, columns: Mapping[str, str | Mapping[str, str]], rows: Sequence[Row], files: int = 2
 ) -> None:
-    """Writes ``rows`` as parquet files into the folder ``path``. A column's type is a Spark SQL type,
-    or a mapping of the fields of a struct to theirs."""
+    """Writes ``rows`` as parquet files into the folder ``path``.
+
+    A column's type is a Spark SQL type, or a mapping of the fields of a struct to theirs.
+    """
     schema = pa.schema(
         [
             pa.field(

@@ -1,4 +1,4 @@
-"""The project by itself: built over Thrift (ANSI on) and in a session (ANSI off), and documented."""
+"""The project by itself: built over Thrift (ANSI on) and in a session (ANSI off); its docs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from conftest import ROOT, DbtRun, Warehouse
 
 SCHEMA = "spark_cdc"
@@ -80,6 +79,18 @@ def test_a_session_gives_the_same_tables(
     assert not different, "\n".join(different)
 
 
+def test_compiled_sql_is_clean(built: DbtRun) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sqlfluff", "lint", "--disable-progress-bar", "--config"]
+        + [str(ROOT / ".sqlfluff"), str(built.target / "compiled" / "spark_cdc" / "models")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
 def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
     warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
     manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
@@ -91,7 +102,8 @@ def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
             missing.append(node["name"])
         described = {name for name, column in node["columns"].items() if column["description"]}
         missing += [
-            f"{node['name']}.{name}" for name in catalog["nodes"][node_id]["columns"].keys() - described
+            f"{node['name']}.{name}"
+            for name in catalog["nodes"][node_id]["columns"].keys() - described
         ]
     for macro in manifest["macros"].values():
         if macro["package_name"] == "spark_cdc" and not macro["description"]:

@@ -1,8 +1,8 @@
-"""Generated workloads: what the macros build over Thrift equals the simulated database, cell by cell.
+"""Generated workloads: what is built over Thrift equals the simulated database, cell by cell.
 
-Each case is a source table with many transactions. Its change table (or, for cases that no source of
-ours writes, its change events) goes through the macros in one dbt run; every result is compared with
-the simulation. `SPARK_CDC_SEED` (a number, 0 by default) makes other workloads.
+Each case is a source table with many transactions. Its change table (or, for cases that no source
+of ours writes, its change events) goes through the macros in one dbt run; every result is compared
+with the simulation. `SPARK_CDC_SEED` (a number, 0 by default) makes other workloads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from conftest import ROOT, Warehouse
 from lake import write_parquet
 from simulation import apply_events, database, oracle, qlik_change_table, random_events
@@ -79,7 +78,7 @@ class Project:
     def applied(self, name: str, table: database.Table, changes: str, events: list[Any]) -> None:
         """Current state and history of change events, in every form, with what they must be."""
         key = list(table.key)
-        narrow = [*key, list(table.columns)[-1]]
+        narrow = list(dict.fromkeys([*key, list(table.columns)[-1]]))
         state, history = "spark_cdc.current_state", "spark_cdc.history"
         kept = {name: table.columns[name] for name in table.columns if name in narrow}
         for suffix, call, columns, rows in (
