@@ -77,7 +77,11 @@ effects as (
         transform(cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_operation <> 'delete' as cdc_arrives,
         cdc_moved,
-        case when cdc_operation = 'insert' or cdc_moved then 1 when cdc_operation = 'delete' then -1 else 0 end as cdc_adds,
+        case
+            when cdc_operation = 'insert' or cdc_moved then 1
+            when cdc_operation = 'delete' then -1
+            else 0
+        end as cdc_adds,
         case when cdc_operation = 'delete' then 0 else 1 end as cdc_floor
     from changes
     where cdc_operation <> 'truncate'
@@ -104,7 +108,10 @@ effects as (
 summed as (
     select
         *,
-        sum(cdc_adds) over ({{ transaction_window }} {{ so_far }}) as cdc_sum
+        sum(cdc_adds) over (
+            {{ transaction_window }}
+            {{ so_far }}
+        ) as cdc_sum
     from effects
 ),
 
@@ -147,8 +154,14 @@ gapped as (
 bounded as (
     select
         *,
-        max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ so_far }}) as cdc_high,
-        max(cdc_floor - cdc_sum) over ({{ transaction_window }} {{ before }}) as cdc_high_before,
+        max(cdc_floor - cdc_sum) over (
+            {{ transaction_window }}
+            {{ so_far }}
+        ) as cdc_high,
+        max(cdc_floor - cdc_sum) over (
+            {{ transaction_window }}
+            {{ before }}
+        ) as cdc_high_before,
         lead(cdc_sequence) over ({{ transaction_window }}) is null as cdc_is_last_of_transaction
     from gapped
 ),
@@ -176,7 +189,10 @@ settled as (
 found as (
     select
         *,
-        last_value(cdc_outcome, true) over ({{ row_window }} {{ before }}) as cdc_last_outcome
+        last_value(cdc_outcome, true) over (
+            {{ row_window }}
+            {{ before }}
+        ) as cdc_last_outcome
     from settled
 ),
 

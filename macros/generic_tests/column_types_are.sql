@@ -34,7 +34,7 @@ with types as (
         {%- for name in both %}
         named_struct(
             'column_name', {{ spark_cdc._literal(there[name]) }},
-            'declared', typeof(cast(null as {{ declared[name] }})),
+            'declared', typeof(cast(null as {{ modules.re.sub(',\\s*', ', ', declared[name]) }})),
             'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
         ){{ ',' if not loop.last or problems }}
         {%- endfor %}
@@ -46,9 +46,9 @@ with types as (
         ){{ ',' if not loop.last }}
         {%- endfor %}
     ))
-    from (select 1 as one)
+    from (select 1 as one) as one_row
     left join {{ model }} as built
-        on false
+        on one_row.one is null
 )
 
 select * from types

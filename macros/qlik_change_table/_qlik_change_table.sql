@@ -1,5 +1,5 @@
-{#- What the decoder of Qlik change tables is made of. Rules and their numbers: docs/formats of Qlik Replicate change
-    tables, as retold in models/overview.md. -#}
+{#- What the decoder of Qlik change tables is made of. Sources: Qlik Replicate Help, "Change Tables", "Using the Change
+    Table model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
 
 {#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
     The bit of a data column is its place in the change table, header columns counted. -#}
@@ -302,7 +302,7 @@ before_images as (
 {%- endmacro -%}
 
 
-{#- Rule 9: what each letter of change_oper and each word of operation says. -#}
+{#- What each letter of change_oper and each word of operation says. -#}
 {%- macro _qlik_operation(expression, form) -%}
     {%- set operations = [
         {'letter': 'I', 'name': 'INSERT', 'operation': 'insert'},
@@ -318,7 +318,7 @@ before_images as (
 {%- endmacro -%}
 
 
-{#- Rule 1: the first 16 digits, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the session's zone; null if
+{#- The first 16 digits, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the session's zone; null if
     that is no date and time. -#}
 {%- macro _qlik_time_part(change_seq) -%}
     {%- set parts = [] -%}
@@ -335,7 +335,7 @@ before_images as (
 {%- endmacro -%}
 
 
-{#- Rules 4 and 5: the mask as hexadecimal digits; null where it is NULL or is not hexadecimal. -#}
+{#- The mask as hexadecimal digits; null where it is NULL or is not hexadecimal. -#}
 {%- macro _qlik_mask(layout) -%}
     {%- if 'change_mask' not in layout.headers -%}
         cast(null as string)
@@ -362,7 +362,7 @@ before_images as (
 {%- endmacro -%}
 
 
-{#- Rules 6 and 7: the mask in words of 56 bits, which fit in a bigint: 14 digits, missing ones zero. In a big-endian mask
+{#- The mask in words of 56 bits, which fit in a bigint: 14 digits, missing ones zero. In a big-endian mask
     words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are counted
     from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
 {%- macro _qlik_word_count(layout) -%}
@@ -399,7 +399,7 @@ before_images as (
     {{ return(2 ** (8 * (6 - in_word // 8) + in_word % 8)) }}
 {%- endmacro -%}
 
-{#- Rule 8: no bit stands below the first data column or behind the last. -#}
+{#- No bit stands below the first data column or behind the last. -#}
 {%- macro _qlik_mask_is_good(layout) -%}
     cdc_mask is not null and replace(cdc_mask_rest, '0', '') = ''
     {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
