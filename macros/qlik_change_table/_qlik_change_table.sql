@@ -145,18 +145,24 @@ with raw as (
     from {{ layout.relation }}
 ),
 
+-- As a generator, so that Spark reads each header once a row: it copies expressions of a select into everything above.
 decoded as (
     select
-        *,
-        case
+        raw.*,
+        header.*
+    from raw
+    lateral view inline(array(named_struct(
+        'cdc_operation', case
             when cdc_operation_name = 'TRUNCATE' then 'truncate'
             when coalesce(cdc_change_oper, '') <> '' then {{ spark_cdc._qlik_operation('cdc_change_oper', 'letter') }}
             else {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }}
-        end as cdc_operation,
-        {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }} as cdc_other_operation,
-        {{ spark_cdc._qlik_time_part('cdc_change_seq') }} as cdc_time_part,
-        {{ spark_cdc._qlik_mask_words(layout) }}        {{ spark_cdc._qlik_mask_rest(layout) }} as cdc_mask_rest
-    from raw
+        end,
+        'cdc_other_operation', {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }},
+        'cdc_time_part', {{ spark_cdc._qlik_time_part('cdc_change_seq') }},
+        {{ spark_cdc._qlik_mask_words(layout, named=true) }}        'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(layout) }}
+    ))) header as
+        cdc_operation, cdc_other_operation, cdc_time_part,
+        {% for word in range(spark_cdc._qlik_word_count(layout)) %}cdc_mask_{{ word }}, {% endfor %}cdc_mask_rest
 ),
 
 checked as (
@@ -369,14 +375,16 @@ before_images as (
     {{ return((layout.end_bit + 55) // 56) }}
 {%- endmacro -%}
 
-{%- macro _qlik_mask_words(layout) -%}
+{%- macro _qlik_mask_words(layout, named=false) -%}
     {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
         {%- if layout.byte_order == 'big' -%}
             {%- set digits = "concat('0', substr(cdc_mask, -" ~ 14 * (word + 1) ~ ", 14))" -%}
         {%- else -%}
             {%- set digits = "rpad(substr(cdc_mask, " ~ (14 * word + 1) ~ ", 14), 14, '0')" -%}
         {%- endif -%}
-        {{ '        ' if not loop.first }}cast(conv({{ digits }}, 16, 10) as bigint) as cdc_mask_{{ word }},
+        {%- set value = 'cast(conv(' ~ digits ~ ', 16, 10) as bigint)' -%}
+        {{ '        ' if not loop.first }}
+        {%- if named %}'cdc_mask_{{ word }}', {{ value }}{% else %}{{ value }} as cdc_mask_{{ word }}{% endif %},
 {% endfor -%}
 {%- endmacro -%}
 

@@ -80,9 +80,10 @@ def test_a_session_gives_the_same_tables(
 
 
 def test_compiled_sql_is_clean(built: DbtRun) -> None:
+    models = built.target / "compiled" / "spark_cdc" / "models"
+    lint = [sys.executable, "-m", "sqlfluff", "lint", "--disable-progress-bar"]
     done = subprocess.run(
-        [sys.executable, "-m", "sqlfluff", "lint", "--disable-progress-bar", "--config"]
-        + [str(ROOT / ".sqlfluff"), str(built.target / "compiled" / "spark_cdc" / "models")],
+        [*lint, "--config", str(ROOT / ".sqlfluff"), str(models)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
