@@ -79,19 +79,6 @@ def test_a_session_gives_the_same_tables(
     assert not different, "\n".join(different)
 
 
-def test_compiled_sql_is_clean(built: DbtRun) -> None:
-    models = built.target / "compiled" / "spark_cdc" / "models"
-    lint = [sys.executable, "-m", "sqlfluff", "lint", "--disable-progress-bar"]
-    done = subprocess.run(
-        [*lint, "--config", str(ROOT / ".sqlfluff"), str(models)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-
-
 def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
     warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
     manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
