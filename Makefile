@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs test lint unit session clean lock
+.PHONY: help env demo docs test lint clean lock
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pyhive import hive  # type: ignore[import-untyped]
+from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 SHOWN = [
     (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyhive import hive  # type: ignore[import-untyped]
+from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
