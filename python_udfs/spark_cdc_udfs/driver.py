@@ -28,8 +28,29 @@ def jvm_process(spark: Any) -> Any:
     return spark.sparkContext._gateway.proc
 
 
+def forgo_hive_functions(jvm: Any) -> None:
+    """Let Hive take the functions of its own SQL, which Spark never calls, for registered.
+
+    Else a session that closes while another uses the metastore connection that all share may
+    register them first. For that Hive needs a class that PySpark does not bring: this close fails,
+    and every later one that comes to it waits for ever. No setting rules it out.
+    """
+    java = jvm.java.lang
+    hive = java.Class.forName("org.apache.hadoop.hive.ql.metadata.Hive")
+    registered = hive.getDeclaredField("didRegisterAllFuncs")
+    registered.setAccessible(True)
+    # By handles: of an AtomicInteger Py4J gives Python the value only.
+    handles = java.invoke.MethodHandles
+    look_up = handles.publicLookup()
+    method = java.invoke.MethodType.methodType(java.Void.TYPE, java.Integer.TYPE)
+    store = look_up.findVirtual(registered.getType(), "set", method)
+    store = handles.collectArguments(store, 0, look_up.unreflectGetter(registered))
+    store.invokeWithArguments([2])  # Hive.REG_FUNCS_DONE
+
+
 def start_thrift(spark: Any) -> Any:
     """Start the Thrift server on the session `spark` and return it."""
+    forgo_hive_functions(spark._jvm)
     thriftserver = spark._jvm.org.apache.spark.sql.hive.thriftserver
     return thriftserver.HiveThriftServer2.startWithContext(spark._jsparkSession.sqlContext())
 

@@ -71,20 +71,15 @@ class Warehouse:
             "SPARK_CDC_HOST": self.host,
             "SPARK_CDC_PORT": str(self.port),
         }
-        for _ in range(2):
-            done = subprocess.run(
-                [str(BIN / "dbt"), *arguments],
-                cwd=project,
-                env=os.environ | settings | dict(env or {}),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            )
-            # Spark's server now and then misses a class of Hive's when a session closes; what dbt
-            # did before is done, and doing it again changes nothing.
-            if "LlapSigner" not in done.stdout:
-                break
+        done = subprocess.run(
+            [str(BIN / "dbt"), *arguments],
+            cwd=project,
+            env=os.environ | settings | dict(env or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         if check and done.returncode != 0:
             pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{done.stdout}", pytrace=False)
         return DbtRun(done.returncode, done.stdout, target)

@@ -494,6 +494,14 @@ def test_memory_reaches_the_jvm(running: Home) -> None:
     assert any(" -Xmx1g " in line for line in group(state(running).pid))
 
 
+def test_hive_does_not_register_its_functions(running: Home) -> None:
+    # What closing a session asks of Hive, on a thread that has no connection to the metastore.
+    # A close comes to that only in a race with another session; a task is always on such a thread.
+    statement = "select reflect('org.apache.hadoop.hive.ql.metadata.Hive', 'get')"
+    [(made,)] = query(state(running).port, statement)
+    assert made.startswith("org.apache.hadoop.hive.ql.metadata.Hive@")
+
+
 def test_status_of_a_running_server(running: Home) -> None:
     status = run("status", "--dir", str(running.root))
     server = state(running)
