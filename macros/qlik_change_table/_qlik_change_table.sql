@@ -123,6 +123,12 @@ with raw as (
         {{ spark_cdc._qlik_header(layout, 'change_oper') }} as cdc_change_oper,
         {{ spark_cdc._qlik_header(layout, 'operation') }} as cdc_operation_name,
         {{ spark_cdc._qlik_mask(layout) }} as cdc_mask,
+        coalesce(
+            {{ spark_cdc._qlik_operation(
+                spark_cdc._qlik_header(layout, 'change_oper'), spark_cdc._qlik_header(layout, 'operation')
+            ) }} = 'before image',
+            false
+        ) as cdc_is_before,
         nullif({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}, '') as cdc_transaction_id,
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
         {{ spark_cdc._quote(headers[header]) }} as cdc_{{ header }},
@@ -145,37 +151,24 @@ with raw as (
     from {{ layout.relation }}
 ),
 
--- As a generator, so that Spark reads each header once a row: it copies expressions of a select into everything above.
-decoded as (
+-- What a row says, and the reason why it says nothing. As generators, so that Spark reads each header once a row: it
+-- copies expressions of a select into everything above.
+judged_alone as (
     select
         raw.*,
-        header.*
+        header.*,
+        verdict.cdc_reason
     from raw
     lateral view inline(array(named_struct(
-        'cdc_operation', case
-            when cdc_operation_name = 'TRUNCATE' then 'truncate'
-            when coalesce(cdc_change_oper, '') <> '' then {{ spark_cdc._qlik_operation('cdc_change_oper', 'letter') }}
-            else {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }}
-        end,
-        'cdc_other_operation', {{ spark_cdc._qlik_operation('cdc_operation_name', 'name') }},
-        'cdc_time_part', {{ spark_cdc._qlik_time_part('cdc_change_seq') }},
+        'cdc_operation', {{ spark_cdc._qlik_operation('cdc_change_oper', 'cdc_operation_name') }},
+        'cdc_other_operation', {{ spark_cdc._qlik_operation_in('cdc_operation_name', 'name') }},
         {{ spark_cdc._qlik_mask_words(layout, named=true) }}        'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(layout) }}
     ))) header as
-        cdc_operation, cdc_other_operation, cdc_time_part,
+        cdc_operation, cdc_other_operation,
         {% for word in range(spark_cdc._qlik_word_count(layout)) %}cdc_mask_{{ word }}, {% endfor %}cdc_mask_rest
-),
-
-checked as (
-    select
-        *,
-        cdc_operation is not distinct from 'before image' as cdc_is_before,
+    lateral view explode(array(
         case
-            when not (
-                cdc_change_seq is not null
-                and length(cdc_change_seq) = 35
-                and translate(cdc_change_seq, '0123456789', '') = ''
-                and cdc_time_part is not null
-            ) then 'bad_change_seq'
+            when not coalesce({{ spark_cdc._qlik_change_seq_is_good('cdc_change_seq') }}, false) then 'bad_change_seq'
             when cdc_operation is null then 'unknown_operation'
             when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
             when cdc_has_bad_value then 'bad_value'
@@ -190,12 +183,12 @@ checked as (
                 cdc_operation in ('insert', 'update', 'delete')
                 and ({% for name in layout.key %}cdc_row.{{ spark_cdc._quote(name) }} is null{{ ' or ' if not loop.last }}{% endfor %})
                 then 'null_key'
-        end as cdc_reason
-    from decoded
+        end
+    )) verdict as cdc_reason
 ),
 
 well_formed as (
-    select * from checked
+    select * from judged_alone
     where cdc_reason is null
 ),
 {%- if as_delivered %}
@@ -220,18 +213,18 @@ sequences as (
 
 judged as (
     select
-        checked.* except (cdc_reason),
+        judged_alone.* except (cdc_reason),
         case
-            when checked.cdc_reason is not null then checked.cdc_reason
-            when not checked.cdc_is_before and sequences.cdc_event_rows > 1 then 'sequence_conflict'
-            when checked.cdc_is_before and sequences.cdc_before_rows > 1 then 'sequence_conflict'
+            when judged_alone.cdc_reason is not null then judged_alone.cdc_reason
+            when not judged_alone.cdc_is_before and sequences.cdc_event_rows > 1 then 'sequence_conflict'
+            when judged_alone.cdc_is_before and sequences.cdc_before_rows > 1 then 'sequence_conflict'
             when
-                checked.cdc_is_before and not (sequences.cdc_event_rows = 1 and sequences.cdc_has_update)
+                judged_alone.cdc_is_before and not (sequences.cdc_event_rows = 1 and sequences.cdc_has_update)
                 then 'orphan_before_image'
         end as cdc_reason
-    from checked
+    from judged_alone
     left join sequences
-        on checked.cdc_change_seq = sequences.cdc_change_seq
+        on judged_alone.cdc_change_seq = sequences.cdc_change_seq
 )
 {%- else %}
 
@@ -242,7 +235,7 @@ claims as (
         xxhash64(cdc_change_seq) as cdc_hash,
         count_if(cdc_is_before) as cdc_before_images,
         count_if(not cdc_is_before) as cdc_event_rows
-    from well_formed
+    from raw
     group by xxhash64(cdc_change_seq)
 ),
 
@@ -308,8 +301,17 @@ before_images as (
 {%- endmacro -%}
 
 
+{#- What a row is: of two headers, given as SQL, the letter counts before the word, but for a truncate. -#}
+{%- macro _qlik_operation(letter, word) -%}
+    case
+            when {{ word }} = 'TRUNCATE' then 'truncate'
+            when coalesce({{ letter }}, '') <> '' then {{ spark_cdc._qlik_operation_in(letter, 'letter') }}
+            else {{ spark_cdc._qlik_operation_in(word, 'name') }}
+        end
+{%- endmacro -%}
+
 {#- What each letter of change_oper and each word of operation says. -#}
-{%- macro _qlik_operation(expression, form) -%}
+{%- macro _qlik_operation_in(expression, form) -%}
     {%- set operations = [
         {'letter': 'I', 'name': 'INSERT', 'operation': 'insert'},
         {'letter': 'U', 'name': 'UPDATE', 'operation': 'update'},
@@ -324,19 +326,41 @@ before_images as (
 {%- endmacro -%}
 
 
-{#- The first 16 digits, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the session's zone; null if
-    that is no date and time. -#}
+{#- 35 digits, of which the first 16 are a time. -#}
+{%- macro _qlik_change_seq_is_good(change_seq) -%}
+    length({{ change_seq }}) = 35
+                and {{ change_seq }} rlike '^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
+                and (
+                    substr({{ change_seq }}, 7, 2) <= '28'
+                    or try_cast(concat_ws('-', left({{ change_seq }}, 4), substr({{ change_seq }}, 5, 2), substr({{ change_seq }}, 7, 2)) as date) is not null
+                )
+{%- endmacro -%}
+
+{#- The first 16 digits of a good change sequence, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the
+    session's zone. By arithmetic: to format them as text and cast that costs four times as much. -#}
 {%- macro _qlik_time_part(change_seq) -%}
-    {%- set parts = [] -%}
-    {%- for start, length, behind in [
-        (1, 4, '-'), (5, 2, '-'), (7, 2, 'T'), (9, 2, ':'), (11, 2, ':'), (13, 2, '.'), (15, 2, 'Z')
+    {%- set digits = 'cast(left(' ~ change_seq ~ ', 16) as bigint)' -%}
+    {%- set part = {} -%}
+    {%- for name, power, modulus in [
+        ('year', 12, 10000), ('month', 10, 100), ('day', 8, 100), ('hour', 6, 100), ('minute', 4, 100), ('second', 2, 100),
+        ('hundredth', 0, 100)
     ] -%}
-        {%- do parts.append('substr(' ~ change_seq ~ ', ' ~ start ~ ', ' ~ length ~ "), '" ~ behind ~ "'") -%}
+        {%- do part.update({name: digits ~ ' div ' ~ 10 ** power ~ ' % ' ~ modulus}) -%}
     {%- endfor -%}
-    try_cast(
-        concat(
-            {{ parts | join(',\n            ') }}
-        ) as timestamp
+    timestamp_micros(
+        cast(
+            unix_date(
+                make_date(
+                    cast({{ part.year }} as int),
+                    cast({{ part.month }} as int),
+                    cast({{ part.day }} as int)
+                )
+            ) as bigint
+        ) * 86400000000
+        + {{ part.hour }} * 3600000000
+        + {{ part.minute }} * 60000000
+        + {{ part.second }} * 1000000
+        + {{ part.hundredth }} * 10000
     )
 {%- endmacro -%}
 
@@ -427,40 +451,40 @@ before_images as (
 
 {#- Of an update: the names of the columns that have their bit. -#}
 {%- macro _qlik_changed_columns(layout) -%}
-    case
-            when event_rows.cdc_mask_0 is not null then array_remove(
-                array(
-                    {%- for name in layout.columns %}
-                    if({{ spark_cdc._qlik_has_bit(layout, name) }}, {{ spark_cdc._literal(name) }}, ''){{ ',' if not loop.last }}
-                    {%- endfor %}
-                ),
-                ''
-            )
-        end
+    {%- set conditions = {} -%}
+    {%- for name in layout.columns -%}
+        {%- do conditions.update({name: spark_cdc._qlik_has_bit(layout, name)}) -%}
+    {%- endfor -%}
+    case when cdc_mask_0 is not null then {{ spark_cdc._qlik_names_where(conditions) }} end
 {%- endmacro -%}
-
 
 {#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
     image knows. Null if that is all of them. -#}
 {%- macro _qlik_present_columns(layout) -%}
     {%- set operations = ['delete', 'update'] if layout.sparse else ['delete'] -%}
+    {%- set conditions = {} -%}
+    {%- for name in layout.columns -%}
+        {%- do conditions.update({name: spark_cdc._qlik_is_present(layout, name)}) -%}
+    {%- endfor -%}
     case
         when
             cdc_operation in ('{{ operations | join("', '") }}')
-            and not (
-                {%- for name in layout.columns %}
-                {{ 'and ' if not loop.first }}{{ spark_cdc._qlik_is_present(layout, name) }}
-                {%- endfor %}
-            )
-            then array_remove(
+            and not ({{ conditions.values() | join('\n                and ') }})
+            then {{ spark_cdc._qlik_names_where(conditions) }}
+    end
+{%- endmacro -%}
+
+{#- The names whose condition holds, in order. By `filter`, which Spark evaluates outside the code that it generates for
+    the whole stage: with so many conditions that code would be too long for the JVM to compile. -#}
+{%- macro _qlik_names_where(conditions) -%}
+    filter(
                 array(
-                    {%- for name in layout.columns %}
-                    if({{ spark_cdc._qlik_is_present(layout, name) }}, {{ spark_cdc._literal(name) }}, ''){{ ',' if not loop.last }}
+                    {%- for name, condition in conditions.items() %}
+                    if({{ condition }}, {{ spark_cdc._literal(name) }}, null){{ ',' if not loop.last }}
                     {%- endfor %}
                 ),
-                ''
+                name -> name is not null
             )
-    end
 {%- endmacro -%}
 
 {%- macro _qlik_is_present(layout, name) -%}

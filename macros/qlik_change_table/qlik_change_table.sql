@@ -13,12 +13,12 @@
 -- the commit of a transaction is its first change here; an id may come back at another time
 transactions as (
     select
-        cdc_change_seq,
-        min(cdc_change_seq) over (
-            partition by cdc_transaction_id, left(cdc_change_seq, 16)
-        ) as cdc_commit_sequence
+        cdc_transaction_id,
+        left(cdc_change_seq, 16) as cdc_time_digits,
+        min(cdc_change_seq) as cdc_commit_sequence
     from event_rows
     where cdc_transaction_id is not null
+    group by cdc_transaction_id, left(cdc_change_seq, 16)
 ),
 
 paired as (
@@ -30,10 +30,12 @@ paired as (
         case when event_rows.cdc_operation = 'update' then before_images.cdc_row end as cdc_before,
         {{ spark_cdc._qlik_changed_columns(layout) }} as cdc_changed_columns
     from event_rows
+    left join transactions
+        on
+            event_rows.cdc_transaction_id = transactions.cdc_transaction_id
+            and left(event_rows.cdc_change_seq, 16) = transactions.cdc_time_digits
     left join before_images
         on event_rows.cdc_change_seq = before_images.cdc_change_seq
-    left join transactions
-        on event_rows.cdc_change_seq = transactions.cdc_change_seq
 )
 
 select
