@@ -36,8 +36,8 @@
     One shuffle and one sort, by key and position; everything after them are windows in that order. -#}
 {%- macro _versions(changes, table, granularity) -%}
     {%- set key = spark_cdc._column_list(table.key) -%}
-    {%- set row_window = 'partition by ' ~ key ~ ' order by cdc_commit_sequence, cdc_sequence' -%}
-    {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence order by cdc_sequence' -%}
+    {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
+    {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
     {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
     {%- set so_far = 'rows between unbounded preceding and current row' -%}
     {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
@@ -48,7 +48,7 @@ with changes as (
         -- of an update: whether it moved its row here from another key (rule 3)
         cdc_operation = 'update' and (
             {%- for name in table.key %}
-            coalesce(cdc_before.{{ spark_cdc._quote(name) }} <> {{ spark_cdc._quote(name) }}, false){{ ' or' if not loop.last }}
+            {{ 'or ' if not loop.first }}coalesce(cdc_before.{{ spark_cdc._quote(name) }} <> {{ spark_cdc._quote(name) }}, false)
             {%- endfor %}
         ) as cdc_moved
     from {{ changes }}
@@ -68,8 +68,10 @@ truncates as (
 -- cdc_floor.
 effects as (
     select
-        {{ key }},
-        {{ spark_cdc._struct(table.columns) }} as cdc_row,
+        {%- for name in table.key %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        {{ spark_cdc._struct(table.columns) | indent(8) }} as cdc_row,
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
@@ -109,7 +111,7 @@ summed as (
     select
         *,
         sum(cdc_adds) over (
-            {{ transaction_window }}
+            {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_sum
     from effects
@@ -129,7 +131,7 @@ placed as (
         * except (cdc_truncate_list),
         case
             when (select size(cdc_list) > 0 from truncates)
-                then {{ spark_cdc._count_truncates('cdc_truncate_list') }}
+                then {{ spark_cdc._count_truncates('cdc_truncate_list') | indent(16) }}
             else named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0)
         end as cdc_truncates
     from listed
@@ -155,14 +157,16 @@ bounded as (
     select
         *,
         max(cdc_floor - cdc_sum) over (
-            {{ transaction_window }}
+            {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_high,
         max(cdc_floor - cdc_sum) over (
-            {{ transaction_window }}
+            {{ transaction_window | indent(12) }}
             {{ before }}
         ) as cdc_high_before,
-        lead(cdc_sequence) over ({{ transaction_window }}) is null as cdc_is_last_of_transaction
+        lead(cdc_sequence) over (
+            {{ transaction_window | indent(12) }}
+        ) is null as cdc_is_last_of_transaction
     from gapped
 ),
 
@@ -190,7 +194,7 @@ found as (
     select
         *,
         last_value(cdc_outcome, true) over (
-            {{ row_window }}
+            {{ row_window | indent(12) }}
             {{ before }}
         ) as cdc_last_outcome
     from settled
@@ -236,7 +240,10 @@ filled as (
                     when cdc_arrives and (cdc_moved or not cdc_exists_before) then named_struct('cdc_value', null)
                 end,
                 true
-            ) over ({{ row_window }} {{ so_far }}).cdc_value
+            ) over (
+                {{ row_window | indent(16) }}
+                {{ so_far }}
+            ).cdc_value
             {%- endif %}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row
@@ -246,7 +253,9 @@ filled as (
 compared as (
     select
         *,
-        lag(cdc_row) over ({{ row_window }}) as cdc_row_before
+        lag(cdc_row) over (
+            {{ row_window | indent(12) }}
+        ) as cdc_row_before
     from filled
 ),
 
@@ -266,20 +275,33 @@ transactions as (
     select
         *,
         coalesce(
-            max(case when cdc_sets_value then cdc_sequence end) over ({{ transaction_window }} {{ whole }}),
-            last_value(cdc_sequence) over ({{ transaction_window }} {{ whole }})
+            max(case when cdc_sets_value then cdc_sequence end) over (
+                {{ transaction_window | indent(16) }}
+                {{ whole }}
+            ),
+            last_value(cdc_sequence) over (
+                {{ transaction_window | indent(16) }}
+                {{ whole }}
+            )
         ) as cdc_kept_sequence,
-        first_value(cdc_row_before) over ({{ transaction_window }} {{ whole }}) as cdc_row_found,
-        last_value(
-            cdc_exists_after and cdc_truncates_here = cdc_truncates_after
-        ) over ({{ transaction_window }} {{ whole }}) as cdc_exists_at_end,
+        first_value(cdc_row_before) over (
+            {{ transaction_window | indent(12) }}
+            {{ whole }}
+        ) as cdc_row_found,
+        last_value(cdc_exists_after and cdc_truncates_here = cdc_truncates_after) over (
+            {{ transaction_window | indent(12) }}
+            {{ whole }}
+        ) as cdc_exists_at_end,
         last_value(
             case
                 when cdc_exists_after then struct(false as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
                 when cdc_takes_away then struct(true as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
             end,
             true
-        ) over ({{ transaction_window }} {{ whole }}) as cdc_last_step
+        ) over (
+            {{ transaction_window | indent(12) }}
+            {{ whole }}
+        ) as cdc_last_step
     from judged
 ),
 
@@ -291,9 +313,15 @@ steps as (
         case
             when cdc_exists_at_end then cdc_event
             when cdc_last_step.cdc_taken then cdc_last_step.cdc_event
-            else try_element_at({{ truncates }}, cast(coalesce(cdc_last_step.cdc_truncates, cdc_truncates_before) + 1 as int))
+            else try_element_at(
+                {{ truncates }},
+                cast(coalesce(cdc_last_step.cdc_truncates, cdc_truncates_before) + 1 as int)
+            )
         end as cdc_step,
-        cdc_existed and not cdc_exists_at_end as cdc_ends
+        cdc_existed and not cdc_exists_at_end as cdc_ends,
+        -- A truncate that the same transaction makes good, with the very row, is seen by no other transaction.
+        cdc_existed and cdc_exists_at_end and cdc_row_found <=> cdc_row
+        and cdc_truncates_before < cdc_truncates_after as cdc_continues
     from transactions
     -- not `=`: from an equality of two columns Spark infers others through every expression above, for minutes
     where cdc_sequence <=> cdc_kept_sequence
@@ -305,23 +333,42 @@ steps as (
         cdc_truncates_here as cdc_truncates_passed,
         cdc_sets_value as cdc_begins,
         cdc_event as cdc_step,
-        cdc_takes_away as cdc_ends
+        cdc_takes_away as cdc_ends,
+        false as cdc_continues
     from judged
 ),
 {% endif %}
--- A version lasts until the next step of its key, or the first truncate if that comes before.
+-- A version lasts until the next step of its key, or the first truncate if that comes before. It stands in the last
+-- step that it continues through.
 intervals as (
     select
         *,
-        lead(cdc_step) over ({{ row_window }}) as cdc_next_step,
+        last_value(case when cdc_begins then cdc_step end, true) over (
+            {{ row_window | indent(12) }}
+            {{ so_far }}
+        ) as cdc_begin,
+        coalesce(
+            lead(cdc_continues) over (
+                {{ row_window | indent(16) }}
+            ),
+            false
+        ) as cdc_goes_on,
+        lead(cdc_step) over (
+            {{ row_window | indent(12) }}
+        ) as cdc_next_step,
         -- a step that is no begin has one behind it, if anything
-        not (
-            coalesce(lead(cdc_begins) over ({{ row_window }}), false)
-            or lead(cdc_begins, 2) over ({{ row_window }}) is not null
-        ) as cdc_is_last,
+        not coalesce(
+            lead(cdc_begins) over (
+                {{ row_window | indent(16) }}
+            ),
+            false
+        )
+        and lead(cdc_begins, 2) over (
+            {{ row_window | indent(12) }}
+        ) is null as cdc_is_last,
         try_element_at({{ truncates }}, cast(cdc_truncates_passed + 1 as int)) as cdc_next_truncate
     from steps
-    where cdc_begins or cdc_ends
+    where cdc_begins or cdc_ends or cdc_continues
 ),
 
 versions as (
@@ -329,7 +376,7 @@ versions as (
         {%- for name in table.columns %}
         cdc_row.{{ spark_cdc._quote(name) }},
         {%- endfor %}
-        cdc_step as cdc_begin,
+        cdc_begin,
         case
             when cdc_next_step is null then cdc_next_truncate
             when cdc_next_truncate is null then cdc_next_step
@@ -342,7 +389,7 @@ versions as (
         end as cdc_end,
         cdc_is_last
     from intervals
-    where cdc_begins
+    where (cdc_begins or cdc_continues) and not cdc_goes_on
 )
 {%- endmacro -%}
 
@@ -352,24 +399,34 @@ versions as (
     costs no more: up to 2^24 truncates in 25 steps. -#}
 {%- macro _count_truncates(list) -%}
     {%- set counts = {
-        'here': '(candidate.cdc_commit_sequence, candidate.cdc_sequence) <= (cdc_commit_sequence, cdc_sequence)',
-        'before_transaction': 'candidate.cdc_commit_sequence < cdc_commit_sequence',
-        'after_transaction': 'candidate.cdc_commit_sequence <= cdc_commit_sequence',
+        'here': '(
+                candidate.cdc_commit_sequence,
+                candidate.cdc_sequence
+            ) <= (cdc_commit_sequence, cdc_sequence)',
+        'before_transaction': 'candidate.cdc_commit_sequence
+            < cdc_commit_sequence',
+        'after_transaction': 'candidate.cdc_commit_sequence
+            <= cdc_commit_sequence',
     } -%}
-    aggregate(
-                    transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
-                    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
-                    (found, step) -> named_struct(
-                        {%- for count, condition in counts.items() %}
-                        {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}
-                        '{{ count }}', found.{{ count }} + if(
-                            {{ candidate }} is not null and {{ condition | replace('candidate', candidate) }}, step, 0
-                        ),
-                        {%- endfor %}
-                        'list', found.list
-                    ),
-                    found -> named_struct(
-                        {%- for count in counts %}'{{ count }}', found.{{ count }}{{ ', ' if not loop.last }}{% endfor -%}
-                    )
-                )
+aggregate(
+    transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
+    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
+    (found, step) -> named_struct(
+        {%- for count, condition in counts.items() %}
+        {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}
+        '{{ count }}', found.{{ count }} + if(
+            {{ candidate }} is not null
+            and {{ condition | replace('candidate', candidate) }},
+            step,
+            0
+        ),
+        {%- endfor %}
+        'list', found.list
+    ),
+    found -> named_struct(
+        {%- for count in counts %}
+        '{{ count }}', found.{{ count }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
+)
 {%- endmacro -%}

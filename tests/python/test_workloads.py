@@ -192,6 +192,9 @@ def cases(project: Project) -> None:
         layout(before_images=False, mask_null_rate=0.3),
         delivery(shuffle=True, duplicates=0.5),
     )
+    project.change_table(
+        "many_columns", database.wide_table(400), layout(), delivery(shuffle=True, duplicates=0.1)
+    )
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
 

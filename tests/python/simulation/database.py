@@ -279,6 +279,7 @@ STATEMENTS: dict[str, float] = {
     "shift": 5,
     "swap": 4,
     "truncate": 0.3,
+    "reload": 0.3,
 }
 """Kinds of statements and their weights. Of a statement with several changes the order is random
 where the database leaves it open."""
@@ -368,6 +369,8 @@ class _Database:
             self._move_and_back,
             self._shift,
             self._swap,
+            self._truncate,
+            self._reload,
         ]
         self.planners = {planner.__name__[1:]: planner for planner in planners}
 
@@ -380,7 +383,7 @@ class _Database:
             self.busy = set()
             plans: list[list[_Step]] = []
             for kind in self._draw(weights):
-                steps = [_Step(None, None)] if kind == "truncate" else self.planners[kind]()
+                steps = self.planners[kind]()
                 if steps:
                     plans.append(steps)
                     done.append(kind)
@@ -395,10 +398,11 @@ class _Database:
         return changes
 
     def _draw(self, weights: Mapping[str, float]) -> list[str]:
-        """Kinds of statements for a batch. A truncate stands alone: it touches every row."""
+        """Kinds of statements for a batch. What truncates stands alone: it touches every row."""
         number = self.rng.choices((1, 2, 4), (5, 3, 1))[0]
         kinds = self.rng.choices(list(weights), list(weights.values()), k=number)
-        return ["truncate"] if "truncate" in kinds else kinds
+        alone = [kind for kind in kinds if kind in ("truncate", "reload")]
+        return alone[:1] or kinds
 
     def _merge(self, plans: list[list[_Step]]) -> list[_Step]:
         """The steps of all plans in one random order that keeps the order within each plan."""
@@ -545,6 +549,18 @@ class _Database:
         if self.rng.random() < 0.3:
             steps.append(_Step(newcomers[-1], self._changed(again)))
         return steps + [_Step(leaving, None) for leaving in [row_id, *newcomers[:-1]]]
+
+    def _truncate(self) -> list[_Step]:
+        return [_Step(None, None)]
+
+    def _reload(self) -> list[_Step]:
+        """Truncate, and insert most rows again, as they were or changed."""
+        steps = [_Step(None, None)]
+        for row_id, row in self.rows.items():
+            if self.rng.random() < 0.8:
+                changed = self.rng.random() < 0.3
+                steps.append(_Step(row_id, self._changed(row) if changed else row))
+        return steps
 
     def _undone_insert(self) -> list[_Step]:
         slot = self._free_slot()

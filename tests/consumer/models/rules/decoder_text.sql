@@ -1,6 +1,6 @@
-{#- No prefix and everything text: the first two columns are header columns, and `columns` gives types to the others. -#}
+{#- No prefix and everything text: the first columns are header columns, and `columns` gives types to the others. -#}
 {%- set relation = source('rules', 'raw_text') %}
-{%- set columns = {'ID': 'bigint', 'due': 'date', 'seen': 'timestamp', 'amount': 'decimal(6,2)', 'photo': 'binary'} %}
+{%- set columns = {'ID': 'bigint', 'due': 'date', 'seen': 'timestamp', 'amount': 'decimal(6, 2)', 'photo': 'binary'} -%}
 select
     cast(null as string) as reason,
     cdc_operation,
@@ -11,8 +11,10 @@ select
     amount,
     hex(photo) as photo
 from (
-    {{ spark_cdc.qlik_change_table(relation, key=['id'], columns=columns, header_prefix='', header_columns=3) }}
-)
+    {{ spark_cdc.qlik_change_table(
+        relation, key=['id'], columns=columns, header_prefix='', header_columns=3
+    ) | indent(4) }}
+) as events
 union all
 select
     reason,
@@ -26,5 +28,5 @@ select
 from (
     {{ spark_cdc.quarantine(
         'qlik_change_table', relation, key=['id'], columns=columns, header_prefix='', header_columns=3
-    ) }}
-)
+    ) | indent(4) }}
+) as unusable_rows

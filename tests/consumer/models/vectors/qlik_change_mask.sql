@@ -16,26 +16,37 @@
     'end_bit': header_columns + data_columns,
     'columns': names,
     'bits': bits,
-} %}
+} -%}
+{{ '\nunion all\n' if not loop.first -}}
 select
     vector,
-    case when {{ mask }} is not null and not ({{ spark_cdc._qlik_mask_is_good(layout) }}) then 'bad_mask' end as reason,
     case
-        when {{ spark_cdc._qlik_mask_is_good(layout) }}
-            then array_join({{ spark_cdc._qlik_changed_columns(layout) }}, ' ')
+        when
+            {{ mask }} is not null
+            and not (
+                {{ spark_cdc._qlik_mask_is_good(layout) | indent(16) }}
+            )
+            then 'bad_mask'
+    end as reason,
+    case
+        when
+            {{ spark_cdc._qlik_mask_is_good(layout) | indent(12) }}
+            then array_join(
+                {{ spark_cdc._qlik_changed_columns(layout) | indent(16) }},
+                ' '
+            )
     end as changed
 from (
     select
         *,
-        {{ spark_cdc._qlik_mask_words(layout) }}
+        {{ spark_cdc._qlik_mask_words(layout) | indent(8) }},
         {{ spark_cdc._qlik_mask_rest(layout) }} as cdc_mask_rest
     from (
         select
             *,
-            {{ spark_cdc._qlik_mask(layout) }} as cdc_mask
+            {{ spark_cdc._qlik_mask(layout) | indent(12) }} as cdc_mask
         from {{ source('vectors', 'masks') }}
         where layout = '{{ [form, byte_order, header_columns, data_columns] | join('_') }}'
-    )
+    ) as masks
 ) as event_rows
-{{ 'union all' if not loop.last }}
 {%- endfor %}

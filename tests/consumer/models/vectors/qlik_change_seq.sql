@@ -11,8 +11,8 @@ select
     cast(cast(substr(cdc_sequence, 17) as decimal(19, 0)) as string) as change_number,
     row_number() over (partition by vector order by cdc_sequence) as place
 from (
-    {{ spark_cdc.qlik_change_table(relation, key=key) }}
-)
+    {{ spark_cdc.qlik_change_table(relation, key=key) | indent(4) }}
+) as events
 union all
 select
     get_json_object(raw, '$.vector') as vector,
@@ -24,5 +24,5 @@ select
     cast(null as string) as change_number,
     cast(null as int) as place
 from (
-    {{ spark_cdc.quarantine('qlik_change_table', relation, key=key) }}
-)
+    {{ spark_cdc.quarantine('qlik_change_table', relation, key=key) | indent(4) }}
+) as unusable_rows
