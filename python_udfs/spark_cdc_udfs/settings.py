@@ -140,6 +140,11 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
     }
 
 
+# Spark makes one Java method of all that is done to a row between two shuffles. For tables of many
+# columns it is longer than Java compiles by default, and then runs many times slower.
+COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
+
+
 def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
     """Return the settings for whatever tables and metastore there are."""
     cores = os.cpu_count() or 1
@@ -155,8 +160,10 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         "spark.driver.memory": driver_memory(machine_memory()),
         # Not extraJavaOptions: that is free for the user.
         "spark.driver.defaultJavaOptions": " ".join(
-            f"-D{name}={quote(str(value))}" for name, value in java_options.items()
+            [f"-D{name}={quote(str(value))}" for name, value in java_options.items()]
+            + [COMPILE_LARGE_METHODS]
         ),
+        "spark.executor.defaultJavaOptions": COMPILE_LARGE_METHODS,
         "spark.local.dir": str(home.tmp),
         "spark.hadoop.hive.exec.scratchdir": str(home.tmp / "hive"),
         "spark.ui.enabled": "false",
@@ -172,9 +179,6 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         # Joins by hash where both sides are large but a part of one fits into memory: pairing
         # before images to updates needs no sort then.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
-        # Off, planning takes seconds for tables of hundreds of columns; on, minutes: every column
-        # that a query names anew doubles what Spark derives from a filter over it.
-        "spark.sql.constraintPropagation.enabled": "false",
     }
     if is_local(master):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
