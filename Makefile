@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 PY_FILES := python_udfs tests scripts
+SQL_FILES := models tests/consumer/models
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
@@ -48,6 +49,7 @@ lint: env
 	ruff check $(PY_FILES)
 	ruff format --check $(PY_FILES)
 	mypy
+	sqlfluff lint $(SQL_FILES)
 
 clean:
 	@if [ -x $(VENV)/bin/spark-cdc-server ]; then spark-cdc-server stop; fi

@@ -17,13 +17,11 @@
 
 {#- A value as a struct of the named columns: what whole rows are compared and carried as. -#}
 {%- macro _struct(names, prefix='') -%}
-    {%- set fields = [] -%}
-    {%- for name in names -%}
-        {%- do fields.append(
-            spark_cdc._literal(name) ~ ', ' ~ prefix ~ spark_cdc._quote(name)
-        ) -%}
-    {%- endfor -%}
-    named_struct({{ fields | join(', ') }})
+named_struct(
+    {%- for name in names %}
+    {{ spark_cdc._literal(name) }}, {{ prefix }}{{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
 {%- endmacro -%}
 
 {#- Stops compilation; the message teaches: what was given, what is accepted, an example to copy. -#}

@@ -8,8 +8,8 @@
     {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
         {%- set text = 'trim(' ~ expression ~ ')' -%}
         {{ return(
-            "coalesce(try_cast(concat(" ~ text ~ ", 'Z') as timestamp), try_cast(concat(" ~ text
-            ~ ", 'T00:00:00Z') as timestamp), try_cast(" ~ text ~ " as timestamp))"
+            "coalesce(\n    try_cast(concat(" ~ text ~ ", 'Z') as timestamp),\n    try_cast(concat(" ~ text
+            ~ ", 'T00:00:00Z') as timestamp),\n    try_cast(" ~ text ~ " as timestamp)\n)"
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {{ return('unhex(' ~ expression ~ ')') }}
@@ -26,7 +26,12 @@
             spark_cdc._literal(name) ~ ', ' ~ ('hex(' ~ value ~ ')' if data_type | lower == 'binary' else value)
         ) -%}
     {%- endfor -%}
-    to_json(named_struct({{ fields | join(', ') }}), map('ignoreNullFields', 'false'))
+to_json(
+    named_struct(
+        {{ fields | join(',\n') | indent(8) }}
+    ),
+    map('ignoreNullFields', 'false')
+)
 {%- endmacro -%}
 
 {#- The run that writes: later runs compare greater. -#}

@@ -2,7 +2,7 @@
 
     dbt's contracts compare the names of types only, without precision or fields. Types are compared as Spark spells
     them (`typeof`), so `int` and `integer` are one, and wide structs, which `describe table` cuts short, are read whole. -#}
-{% test column_types_are(model) %}
+{%- test column_types_are(model) -%}
 {%- if execute -%}
 {%- set node = spark_cdc._node_of(model) -%}
 {%- if node is none -%}
@@ -28,24 +28,29 @@
         {%- do problems.append({'name': name, 'declared': declared[name], 'problem': 'is declared and not there'}) -%}
     {%- endif -%}
 {%- endfor -%}
-{#- a left join that finds nothing: one row of nulls of the right types, and no row is read #}
+{#- a left join that finds nothing: one row of nulls of the right types, and no row is read -#}
 with types as (
-    select inline(array(
-        {%- for name in both %}
-        named_struct(
-            'column_name', {{ spark_cdc._literal(there[name]) }},
-            'declared', typeof(cast(null as {{ modules.re.sub(',\\s*', ', ', declared[name]) }})),
-            'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
-        ){{ ',' if not loop.last or problems }}
-        {%- endfor %}
-        {%- for row in problems %}
-        named_struct(
-            'column_name', {{ spark_cdc._literal(row.name) }},
-            'declared', {{ spark_cdc._literal(row.declared) if row.declared else 'cast(null as string)' }},
-            'actual', {{ spark_cdc._literal(row.problem) }}
-        ){{ ',' if not loop.last }}
-        {%- endfor %}
-    ))
+    select
+        inline(
+            array(
+                -- types as the YAML spells them, however long
+                -- noqa: disable=LT05
+                {%- for name in both %}
+                named_struct(
+                    'column_name', {{ spark_cdc._literal(there[name]) }},
+                    'declared', typeof(cast(null as {{ modules.re.sub(',\\s*', ', ', declared[name]) }})),
+                    'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
+                ){{ ',' if not loop.last or problems }}
+                {%- endfor %}
+                {%- for row in problems %}
+                named_struct(
+                    'column_name', {{ spark_cdc._literal(row.name) }},
+                    'declared', {{ spark_cdc._literal(row.declared) if row.declared else 'cast(null as string)' }},
+                    'actual', {{ spark_cdc._literal(row.problem) }}
+                ){{ ',' if not loop.last }}
+                {%- endfor %}
+            )
+        )
     from (select 1 as one) as one_row
     left join {{ model }} as built
         on one_row.one is null
@@ -54,4 +59,4 @@ with types as (
 select * from types
 where not (declared <=> actual)
 {%- endif -%}
-{% endtest %}
+{%- endtest -%}

@@ -1,5 +1,5 @@
 {#- Current rows are the open versions of the history, cell by cell. See _generic_tests.yml. -#}
-{% test current_equals_history(model, history, columns=none) %}
+{%- test current_equals_history(model, history, columns=none) -%}
 {%- if execute -%}
 {%- set there = spark_cdc.columns_of(model) -%}
 {%- set names = [] -%}
@@ -12,9 +12,12 @@
         "current_equals_history: {arguments: {history: ref('orders__history'), columns: [order_id, status]}}"
     ) -%}
 {%- endif -%}
-{%- set has_deleted = 'cdc_is_deleted' in there | map('lower') %}
+{%- set has_deleted = 'cdc_is_deleted' in there | map('lower') -%}
 with current_rows as (
-    select {{ spark_cdc._column_list(names) }}
+    select
+        {%- for name in names %}
+        {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from {{ model }}
     {%- if has_deleted %}
     where not cdc_is_deleted
@@ -22,7 +25,10 @@ with current_rows as (
 ),
 
 open_versions as (
-    select {{ spark_cdc._column_list(names) }}
+    select
+        {%- for name in names %}
+        {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from {{ history }}
     where cdc_is_current
 ),
@@ -50,4 +56,4 @@ select
     *
 from only_history
 {%- endif -%}
-{% endtest %}
+{%- endtest -%}

@@ -1,5 +1,5 @@
 {#- The columns that an update names as changed are those that differ from its before image. See _generic_tests.yml. -#}
-{% test mask_names_changed_columns(model, leave_out=[]) %}
+{%- test mask_names_changed_columns(model, leave_out=[]) -%}
 {%- if execute -%}
 {%- set names = [] -%}
 {%- for name in spark_cdc.columns_of(model) if not (name | lower).startswith('cdc_') -%}
@@ -9,7 +9,11 @@
     'mask_names_changed_columns', 'leave_out', leave_out, names,
     'mask_names_changed_columns: {arguments: {leave_out: [photo]}}'
 ) -%}
-{%- set compared = names | reject('in', left_out) | list %}
+{%- set left_out_texts = [] -%}
+{%- for name in left_out -%}
+    {%- do left_out_texts.append(spark_cdc._literal(name | lower)) -%}
+{%- endfor -%}
+{%- set compared = names | reject('in', left_out) | list -%}
 with updates as (
     select
         cdc_sequence,
@@ -17,16 +21,19 @@ with updates as (
         array_sort(
             filter(
                 transform(cdc_changed_columns, name -> lower(name)),
-                name -> not array_contains(cast(array(
-                    {%- for name in left_out -%}
-                    {{ spark_cdc._literal(name | lower) }}{{ ', ' if not loop.last }}
-                    {%- endfor -%}
-                ) as array<string>), name)
+                name -> not array_contains(
+                    cast(array({{ left_out_texts | join(', ') }}) as array<string>),
+                    name
+                )
             )
         ) as named,
         array_compact(array(
             {%- for name in compared %}
-            if(cdc_before.{{ spark_cdc._quote(name) }} <=> {{ spark_cdc._quote(name) }}, null, {{ spark_cdc._literal(name | lower) }}){{ ',' if not loop.last }}
+            if(
+                cdc_before.{{ spark_cdc._quote(name) }} <=> {{ spark_cdc._quote(name) }},
+                null,
+                {{ spark_cdc._literal(name | lower) }}
+            ){{ ',' if not loop.last }}
             {%- endfor %}
         )) as differing_there
     from {{ model }}
@@ -54,4 +61,4 @@ select
 from compared
 where not (named <=> differing)
 {%- endif -%}
-{% endtest %}
+{%- endtest -%}

@@ -1,11 +1,11 @@
 {#- The bits of a delete are those of its key, so a key that was declared wrongly shows. See _generic_tests.yml. -#}
-{% test qlik_delete_bits_are_key(
+{%- test qlik_delete_bits_are_key(
     model, key, header_prefix='header__', mask_byte_order=none, header_columns=none
-) %}
+) -%}
 {%- if execute -%}
 {%- set layout = spark_cdc._qlik_change_table_layout(
     model, key, none, header_prefix, mask_byte_order, header_columns
-) %}
+) -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
 deletes as (
@@ -22,7 +22,7 @@ deletes as (
             {{ spark_cdc._literal(name) }}{{ ', ' if not loop.last }}
             {%- endfor -%}
         ) as declared_key,
-        {{ spark_cdc._qlik_mask_is_good(layout) }} as mask_is_good
+        {{ spark_cdc._qlik_mask_is_good(layout) | indent(8) }} as mask_is_good
     from well_formed
     where cdc_operation = 'delete' and cdc_mask is not null
 )
@@ -30,4 +30,4 @@ deletes as (
 select * from deletes
 where not mask_is_good or not (columns_with_bit <=> declared_key)
 {%- endif -%}
-{% endtest %}
+{%- endtest -%}

@@ -1,7 +1,7 @@
 {#- The masks of inserts, read as the decoder reads them, name the columns that have a value. See _generic_tests.yml. -#}
-{% test qlik_mask_byte_order_fits(
+{%- test qlik_mask_byte_order_fits(
     model, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
-) %}
+) -%}
 {%- if execute -%}
 {%- set there = spark_cdc.columns_of(model) | list -%}
 {%- set data_columns = [] -%}
@@ -19,14 +19,14 @@
 ) -%}
 {%- set names = layout.columns | list | reject('in', left_out) | list -%}
 {%- set other_order = 'little' if layout.byte_order == 'big' else 'big' -%}
-{%- set other = dict(layout, byte_order=other_order) %}
+{%- set other = dict(layout, byte_order=other_order) -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
 inserts as (
     select
         *,
-        {{ spark_cdc._qlik_test_insert_fits(layout, names) }} as mask_fits
-    from decoded
+        {{ spark_cdc._qlik_test_insert_fits(layout, names) | indent(8) }} as mask_fits
+    from judged_alone
     where cdc_operation = 'insert' and cdc_mask is not null
 ),
 
@@ -34,10 +34,12 @@ inserts as (
 reread as (
     select
         * except (
-            {%- for word in range(spark_cdc._qlik_word_count(layout)) %}cdc_mask_{{ word }}, {% endfor -%}
+            {%- for word in range(spark_cdc._qlik_word_count(layout)) %}
+            cdc_mask_{{ word }},
+            {%- endfor %}
             cdc_mask_rest
         ),
-        {{ spark_cdc._qlik_mask_words(other) }}
+        {{ spark_cdc._qlik_mask_words(other) | indent(8) }},
         {{ spark_cdc._qlik_mask_rest(other) }} as cdc_mask_rest
     from inserts
     where not mask_fits
@@ -47,20 +49,20 @@ select
     cdc_change_seq as change_seq,
     cdc_mask_as_written as change_mask,
     case
-        when {{ spark_cdc._qlik_test_insert_fits(other, names) }}
+        when {{ spark_cdc._qlik_test_insert_fits(other, names) | indent(8) }}
             then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ layout.byte_order }} the mask does not fit'
         else 'the mask fits in neither order: mask_byte_order cannot help, see header_prefix and header_columns'
     end as hint
 from reread
 {%- endif -%}
-{% endtest %}
+{%- endtest -%}
 
 {#- Whether the mask of an insert has the bit of every column with a value, and none that belongs to no data column. -#}
 {%- macro _qlik_test_insert_fits(layout, names) -%}
-    (
-            {{ spark_cdc._qlik_mask_is_good(layout) }}
-            {%- for name in names %}
-            and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(layout, name) }})
-            {%- endfor %}
-        )
+(
+    {{ spark_cdc._qlik_mask_is_good(layout) | indent(4) }}
+    {%- for name in names %}
+    and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(layout, name) }})
+    {%- endfor %}
+)
 {%- endmacro -%}

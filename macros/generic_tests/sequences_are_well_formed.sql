@@ -1,5 +1,5 @@
 {#- Every event has a position of its own, not before that of its commit. See _generic_tests.yml. -#}
-{% test sequences_are_well_formed(model, pattern=none) %}
+{%- test sequences_are_well_formed(model, pattern=none) -%}
 with counted as (
     select
         cdc_sequence,
@@ -27,4 +27,4 @@ judged as (
 
 select * from judged
 where problem is not null
-{% endtest %}
+{%- endtest -%}

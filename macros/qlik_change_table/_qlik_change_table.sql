@@ -105,7 +105,7 @@
         'mask_is_binary': mask_is_binary,
         'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
         'sparse': var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates,
-        'metadata': 'named_struct(' ~ metadata | join(', ') ~ ')' if metadata
+        'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
     }) }}
 {%- endmacro -%}
@@ -122,11 +122,11 @@ with raw as (
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
         {{ spark_cdc._qlik_header(layout, 'change_oper') }} as cdc_change_oper,
         {{ spark_cdc._qlik_header(layout, 'operation') }} as cdc_operation_name,
-        {{ spark_cdc._qlik_mask(layout) }} as cdc_mask,
+        {{ spark_cdc._qlik_mask(layout) | indent(8) }} as cdc_mask,
         coalesce(
             {{ spark_cdc._qlik_operation(
                 spark_cdc._qlik_header(layout, 'change_oper'), spark_cdc._qlik_header(layout, 'operation')
-            ) }} = 'before image',
+            ) | indent(12) }} = 'before image',
             false
         ) as cdc_is_before,
         nullif({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}, '') as cdc_transaction_id,
@@ -139,52 +139,64 @@ with raw as (
             {%- set type_there = layout.types_there[layout.sources[name]] %}
             {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
             {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
-            {{ spark_cdc._literal(name) }}, {{ value }}{{ ',' if not loop.last }}
+            {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row,
-        {{ casts | join(' or ') or 'false' }} as cdc_has_bad_value,
+        {{ casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         {%- if as_delivered %}
-        {{ spark_cdc._raw_json(layout.types_there) }} as cdc_raw,
+        {{ spark_cdc._raw_json(layout.types_there) | indent(8) }} as cdc_raw,
         {%- endif %}
         -- what makes two deliveries the same row, besides the columns above
         {{ spark_cdc._qlik_header(layout, 'change_mask', trimmed=false) }} as cdc_mask_as_written
     from {{ layout.relation }}
 ),
 
--- What a row says, and the reason why it says nothing. As generators, so that Spark reads each header once a row: it
--- copies expressions of a select into everything above.
+-- What a row says, and the reason why it says nothing. As generators, so that Spark reads each header once a row:
+-- it copies expressions of a select into everything above.
 judged_alone as (
     select
         raw.*,
         header.*,
         verdict.cdc_reason
     from raw
-    lateral view inline(array(named_struct(
-        'cdc_operation', {{ spark_cdc._qlik_operation('cdc_change_oper', 'cdc_operation_name') }},
-        'cdc_other_operation', {{ spark_cdc._qlik_operation_in('cdc_operation_name', 'name') }},
-        {{ spark_cdc._qlik_mask_words(layout, named=true) }}        'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(layout) }}
-    ))) header as
-        cdc_operation, cdc_other_operation,
-        {% for word in range(spark_cdc._qlik_word_count(layout)) %}cdc_mask_{{ word }}, {% endfor %}cdc_mask_rest
-    lateral view explode(array(
-        case
-            when not coalesce({{ spark_cdc._qlik_change_seq_is_good('cdc_change_seq') }}, false) then 'bad_change_seq'
-            when cdc_operation is null then 'unknown_operation'
-            when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
-            when cdc_has_bad_value then 'bad_value'
-            when
-                cdc_operation in ('insert', 'update')
-                and cdc_mask_as_written is not null
-                and not (
-                    {{ spark_cdc._qlik_mask_is_good(layout) }}
-                )
-                then 'bad_mask'
-            when
-                cdc_operation in ('insert', 'update', 'delete')
-                and ({% for name in layout.key %}cdc_row.{{ spark_cdc._quote(name) }} is null{{ ' or ' if not loop.last }}{% endfor %})
-                then 'null_key'
-        end
-    )) verdict as cdc_reason
+        lateral view inline(array(named_struct(
+            'cdc_operation', {{ spark_cdc._qlik_operation('cdc_change_oper', 'cdc_operation_name') | indent(12) }},
+            'cdc_other_operation', {{ spark_cdc._qlik_operation_in('cdc_operation_name', 'name') | indent(12) }},
+            {{ spark_cdc._qlik_mask_words(layout, named=true) | indent(12) }},
+            'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(layout) }}
+        ))) header as
+        cdc_operation,
+        cdc_other_operation,
+        {%- for word in range(spark_cdc._qlik_word_count(layout)) %}
+        cdc_mask_{{ word }},
+        {%- endfor %}
+        cdc_mask_rest
+        lateral view explode(array(
+            case
+                when not coalesce(
+                    {{ spark_cdc._qlik_change_seq_is_good('cdc_change_seq') | indent(20) }},
+                    false
+                ) then 'bad_change_seq'
+                when cdc_operation is null then 'unknown_operation'
+                when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
+                when cdc_has_bad_value then 'bad_value'
+                when
+                    cdc_operation in ('insert', 'update')
+                    and cdc_mask_as_written is not null
+                    and not (
+                        {{ spark_cdc._qlik_mask_is_good(layout) | indent(24) }}
+                    )
+                    then 'bad_mask'
+                when
+                    cdc_operation in ('insert', 'update', 'delete')
+                    and (
+                        {%- for name in layout.key %}
+                        {{ 'or ' if not loop.first }}cdc_row.{{ spark_cdc._quote(name) }} is null
+                        {%- endfor %}
+                    )
+                    then 'null_key'
+            end
+        )) verdict as cdc_reason
 ),
 
 well_formed as (
@@ -196,7 +208,7 @@ well_formed as (
 deliveries as (
     select
         *,
-        struct(* except (cdc_raw)) as cdc_delivery
+        struct(* except(cdc_raw)) as cdc_delivery
     from well_formed
 ),
 
@@ -228,8 +240,8 @@ judged as (
 )
 {%- else %}
 
--- Where a change sequence may stand on more than one row of its kind. A bucket holds whole sequences, and there are so
--- few buckets that they always fit in memory: rows outside them need no second look.
+-- Where a change sequence may stand on more than one row of its kind. A bucket holds whole sequences, and there are
+-- so few buckets that they always fit in memory: rows outside them need no second look.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,
@@ -303,11 +315,12 @@ before_images as (
 
 {#- What a row is: of two headers, given as SQL, the letter counts before the word, but for a truncate. -#}
 {%- macro _qlik_operation(letter, word) -%}
-    case
-            when {{ word }} = 'TRUNCATE' then 'truncate'
-            when coalesce({{ letter }}, '') <> '' then {{ spark_cdc._qlik_operation_in(letter, 'letter') }}
-            else {{ spark_cdc._qlik_operation_in(word, 'name') }}
-        end
+case
+    when {{ word }} = 'TRUNCATE' then 'truncate'
+    when coalesce({{ letter }}, '') <> ''
+        then {{ spark_cdc._qlik_operation_in(letter, 'letter') | indent(8) }}
+    else {{ spark_cdc._qlik_operation_in(word, 'name') | indent(4) }}
+end
 {%- endmacro -%}
 
 {#- What each letter of change_oper and each word of operation says. -#}
@@ -318,22 +331,30 @@ before_images as (
         {'letter': 'D', 'name': 'DELETE', 'operation': 'delete'},
         {'letter': 'B', 'name': 'BEFOREIMAGE', 'operation': 'before image'},
     ] -%}
-    case {{ expression }}
+case {{ expression }}
     {%- for row in operations %}
-                when '{{ row[form] }}' then '{{ row.operation }}'
+    when '{{ row[form] }}' then '{{ row.operation }}'
     {%- endfor %}
-            end
+end
 {%- endmacro -%}
 
 
 {#- 35 digits, of which the first 16 are a time. -#}
 {%- macro _qlik_change_seq_is_good(change_seq) -%}
-    length({{ change_seq }}) = 35
-                and {{ change_seq }} rlike '^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
-                and (
-                    substr({{ change_seq }}, 7, 2) <= '28'
-                    or try_cast(concat_ws('-', left({{ change_seq }}, 4), substr({{ change_seq }}, 5, 2), substr({{ change_seq }}, 7, 2)) as date) is not null
-                )
+length({{ change_seq }}) = 35
+and {{ change_seq }} rlike
+'^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
+and (
+    substr({{ change_seq }}, 7, 2) <= '28'
+    or try_cast(
+        concat_ws(
+            '-',
+            left({{ change_seq }}, 4),
+            substr({{ change_seq }}, 5, 2),
+            substr({{ change_seq }}, 7, 2)
+        ) as date
+    ) is not null
+)
 {%- endmacro -%}
 
 {#- The first 16 digits of a good change sequence, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the
@@ -347,21 +368,21 @@ before_images as (
     ] -%}
         {%- do part.update({name: digits ~ ' div ' ~ 10 ** power ~ ' % ' ~ modulus}) -%}
     {%- endfor -%}
-    timestamp_micros(
-        cast(
-            unix_date(
-                make_date(
-                    cast({{ part.year }} as int),
-                    cast({{ part.month }} as int),
-                    cast({{ part.day }} as int)
-                )
-            ) as bigint
-        ) * 86400000000
-        + {{ part.hour }} * 3600000000
-        + {{ part.minute }} * 60000000
-        + {{ part.second }} * 1000000
-        + {{ part.hundredth }} * 10000
-    )
+timestamp_micros(
+    cast(
+        unix_date(
+            make_date(
+                cast({{ part.year }} as int),
+                cast({{ part.month }} as int),
+                cast({{ part.day }} as int)
+            )
+        ) as bigint
+    ) * 86400000000
+    + {{ part.hour }} * 3600000000
+    + {{ part.minute }} * 60000000
+    + {{ part.second }} * 1000000
+    + {{ part.hundredth }} * 10000
+)
 {%- endmacro -%}
 
 
@@ -375,20 +396,31 @@ before_images as (
         {%- set text = 'trim(' ~ spark_cdc._quote(layout.headers['change_mask']) ~ ')' -%}
         {%- set digits = spark_cdc._qlik_mask_digits(text) -%}
         {%- if layout.byte_order == 'little' -%}
-            {%- set digits = "concat(repeat('0', length(" ~ digits ~ ") % 2), " ~ digits ~ ")" -%}
+            {%- set digits = "concat(\n    repeat(\n        '0',\n        length(\n            " ~ digits | indent(12)
+                ~ "\n        ) % 2\n    ),\n    " ~ digits | indent(4) ~ "\n)" -%}
         {%- endif -%}
-        case when unhex({{ digits }}) is not null then {{ digits }} end
+case
+    when
+        unhex(
+            {{ digits | indent(12) }}
+        ) is not null
+        then {{ digits | indent(8) }}
+end
     {%- endif -%}
 {%- endmacro -%}
 
 {#- The text of a mask without what may stand around its digits: 0x…, x'…'. -#}
 {%- macro _qlik_mask_digits(text) -%}
-    case
-            when lower(left({{ text }}, 2)) = '0x' then substr({{ text }}, 3)
-            when lower(left({{ text }}, 2)) = 'x\'' and right({{ text }}, 1) = '\'' and length({{ text }}) > 2
-                then substr({{ text }}, 3, length({{ text }}) - 3)
-            else {{ text }}
-        end
+case
+    when lower(left({{ text }}, 2)) = '0x'
+        then substr({{ text }}, 3)
+    when
+        lower(left({{ text }}, 2)) = 'x\''
+        and right({{ text }}, 1) = '\''
+        and length({{ text }}) > 2
+        then substr({{ text }}, 3, length({{ text }}) - 3)
+    else {{ text }}
+end
 {%- endmacro -%}
 
 
@@ -407,9 +439,9 @@ before_images as (
             {%- set digits = "rpad(substr(cdc_mask, " ~ (14 * word + 1) ~ ", 14), 14, '0')" -%}
         {%- endif -%}
         {%- set value = 'cast(conv(' ~ digits ~ ', 16, 10) as bigint)' -%}
-        {{ '        ' if not loop.first }}
-        {%- if named %}'cdc_mask_{{ word }}', {{ value }}{% else %}{{ value }} as cdc_mask_{{ word }}{% endif %},
-{% endfor -%}
+        {{ ',\n' if not loop.first }}
+        {%- if named %}'cdc_mask_{{ word }}', {{ value }}{% else %}{{ value }} as cdc_mask_{{ word }}{% endif %}
+    {%- endfor -%}
 {%- endmacro -%}
 
 {#- The digits of the bits that lie beyond the last word. -#}
@@ -433,13 +465,14 @@ before_images as (
 
 {#- No bit stands below the first data column or behind the last. -#}
 {%- macro _qlik_mask_is_good(layout) -%}
-    cdc_mask is not null and replace(cdc_mask_rest, '0', '') = ''
+cdc_mask is not null
+and replace(cdc_mask_rest, '0', '') = ''
     {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
         {%- set forbidden = namespace(bits=0) -%}
         {%- for bit in range(56 * word, 56 * (word + 1)) if bit < layout.first_bit or bit >= layout.end_bit -%}
             {%- set forbidden.bits = forbidden.bits + spark_cdc._qlik_bit(layout, bit) -%}
         {%- endfor -%}
-        {{ '\n' ~ ' ' * 20 }}and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
+        {{ '\n' }}and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
     {%- endfor -%}
 {%- endmacro -%}
 
@@ -455,7 +488,10 @@ before_images as (
     {%- for name in layout.columns -%}
         {%- do conditions.update({name: spark_cdc._qlik_has_bit(layout, name)}) -%}
     {%- endfor -%}
-    case when cdc_mask_0 is not null then {{ spark_cdc._qlik_names_where(conditions) }} end
+case
+    when cdc_mask_0 is not null
+        then {{ spark_cdc._qlik_names_where(conditions) | indent(8) }}
+end
 {%- endmacro -%}
 
 {#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
@@ -466,30 +502,41 @@ before_images as (
     {%- for name in layout.columns -%}
         {%- do conditions.update({name: spark_cdc._qlik_is_present(layout, name)}) -%}
     {%- endfor -%}
-    case
-        when
-            cdc_operation in ('{{ operations | join("', '") }}')
-            and not ({{ conditions.values() | join('\n                and ') }})
-            then {{ spark_cdc._qlik_names_where(conditions) }}
-    end
+case
+    when
+        cdc_operation in ('{{ operations | join("', '") }}')
+        and not (
+            {{ conditions.values() | join('\nand ') | indent(12) }}
+        )
+        then {{ spark_cdc._qlik_names_where(conditions) | indent(8) }}
+end
 {%- endmacro -%}
 
 {#- The names whose condition holds, in order. By `filter`, which Spark evaluates outside the code that it generates for
     the whole stage: with so many conditions that code would be too long for the JVM to compile. -#}
 {%- macro _qlik_names_where(conditions) -%}
-    filter(
-                array(
-                    {%- for name, condition in conditions.items() %}
-                    if({{ condition }}, {{ spark_cdc._literal(name) }}, null){{ ',' if not loop.last }}
-                    {%- endfor %}
-                ),
-                name -> name is not null
-            )
+filter(
+    array(
+        {%- for name, condition in conditions.items() %}
+        if(
+            {{ condition | indent(12) }},
+            {{ spark_cdc._literal(name) }},
+            null
+        ){{ ',' if not loop.last }}
+        {%- endfor %}
+    ),
+    name -> name is not null
+)
 {%- endmacro -%}
 
 {%- macro _qlik_is_present(layout, name) -%}
-    (cdc_row.{{ spark_cdc._quote(name) }} is not null or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
-    {%- if layout.sparse %} or cdc_before.{{ spark_cdc._quote(name) }} is not null{% endif %})
+(
+    cdc_row.{{ spark_cdc._quote(name) }} is not null
+    or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+    {%- if layout.sparse %}
+    or cdc_before.{{ spark_cdc._quote(name) }} is not null
+    {%- endif %}
+)
 {%- endmacro -%}
 
 
@@ -498,11 +545,14 @@ before_images as (
 {%- macro _qlik_after_image(layout, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
     {%- if layout.sparse -%}
-    case
-        when cdc_operation = 'update' and cdc_row.{{ column }} is null and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
-            then cdc_before.{{ column }}
-        else cdc_row.{{ column }}
-    end
+case
+    when
+        cdc_operation = 'update'
+        and cdc_row.{{ column }} is null
+        and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+        then cdc_before.{{ column }}
+    else cdc_row.{{ column }}
+end
     {%- else -%}
     cdc_row.{{ column }}
     {%- endif -%}
@@ -511,20 +561,26 @@ before_images as (
 
 {#- What a person needs to see beside the reason. -#}
 {%- macro _qlik_detail(layout) -%}
-    case cdc_reason
-        when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
-        when 'unknown_operation' then
-            concat('change_oper is ', coalesce(cdc_change_oper, 'NULL'), ', operation is ', coalesce(cdc_operation_name, 'NULL'))
-        when 'operation_mismatch' then
-            concat('change_oper is ', cdc_change_oper, ', operation is ', cdc_operation_name)
-        when 'bad_mask' then
-            concat(
-                'change_mask is ', cdc_mask_as_written,
-                '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian'
-            )
-        when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
-        when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
-        when 'null_key' then 'a column of the key {{ layout.key | join(", ") | replace("'", "\\'") }} is NULL'
-        when 'bad_value' then 'a value is not of the declared type of its column'
-    end
+case cdc_reason
+    when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
+    when 'unknown_operation'
+        then concat(
+            'change_oper is ',
+            coalesce(cdc_change_oper, 'NULL'),
+            ', operation is ',
+            coalesce(cdc_operation_name, 'NULL')
+        )
+    when 'operation_mismatch'
+        then concat('change_oper is ', cdc_change_oper, ', operation is ', cdc_operation_name)
+    when 'bad_mask'
+        then concat(
+            'change_mask is ',
+            cdc_mask_as_written,
+            '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian'
+        )
+    when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
+    when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
+    when 'null_key' then 'a column of the key {{ layout.key | join(", ") | replace("'", "\\'") }} is NULL'
+    when 'bad_value' then 'a value is not of the declared type of its column'
+end
 {%- endmacro -%}

@@ -28,7 +28,7 @@ paired as (
         case when event_rows.cdc_operation <> 'truncate' then event_rows.cdc_row end as cdc_row,
         coalesce(transactions.cdc_commit_sequence, event_rows.cdc_change_seq) as cdc_commit_sequence,
         case when event_rows.cdc_operation = 'update' then before_images.cdc_row end as cdc_before,
-        {{ spark_cdc._qlik_changed_columns(layout) }} as cdc_changed_columns
+        {{ spark_cdc._qlik_changed_columns(layout) | indent(8) }} as cdc_changed_columns
     from event_rows
     left join transactions
         on
@@ -43,15 +43,15 @@ select
     cdc_operation,
     cdc_change_seq as cdc_sequence,
     cdc_commit_sequence,
-    {{ spark_cdc._qlik_time_part('cdc_change_seq') }} as cdc_commit_at,
+    {{ spark_cdc._qlik_time_part('cdc_change_seq') | indent(4) }} as cdc_commit_at,
     cdc_transaction_id,
     case when cdc_operation = 'update' then cdc_changed_columns end as cdc_changed_columns,
-    {{ spark_cdc._qlik_present_columns(layout) }} as cdc_present_columns,
+    {{ spark_cdc._qlik_present_columns(layout) | indent(4) }} as cdc_present_columns,
     cdc_before,
-    {{ layout.metadata }} as cdc_metadata,
+    {{ layout.metadata | indent(4) }} as cdc_metadata,
     {{ spark_cdc._literal(spark_cdc._batch()) }} as cdc_batch,
     {%- for name in names %}
-    {{ spark_cdc._qlik_after_image(layout, name) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {{ spark_cdc._qlik_after_image(layout, name) | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from paired
 {%- endmacro -%}
@@ -65,7 +65,7 @@ from paired
 select
     'qlik_change_table' as cdc_source,
     cdc_reason as reason,
-    {{ spark_cdc._qlik_detail(layout) }} as detail,
+    {{ spark_cdc._qlik_detail(layout) | indent(4) }} as detail,
     cdc_raw as raw
 from judged
 where cdc_reason is not null

@@ -1,3 +1,3 @@
-{{ config(enabled=project_name == 'spark_cdc') }}
+{{ config(enabled=project_name == 'spark_cdc') -}}
 
 {{ spark_cdc.history(ref('demo_customers__changes'), key=['customer_id']) }}

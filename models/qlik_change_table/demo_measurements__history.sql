@@ -1,4 +1,4 @@
-{{ config(enabled=project_name == 'spark_cdc') }}
+{{ config(enabled=project_name == 'spark_cdc') -}}
 
 {{ spark_cdc.history(
     ref('demo_measurements__changes'),

@@ -1,4 +1,4 @@
-{{ config(enabled=project_name == 'spark_cdc', materialized='view') }}
+{{ config(enabled=project_name == 'spark_cdc', materialized='view') -}}
 
 select
     header__change_seq,

@@ -106,6 +106,25 @@ def free_port() -> int:
         return port
 
 
+def lint(compiled: Path) -> list[str]:
+    """Say what is wrong with the layout of the SQL that dbt has compiled, line by line."""
+    # sqlfluff is not asked for the end of a file, where dbt leaves no newline
+    findings = [
+        f"{path}: ends with blank space"
+        for path in sorted(compiled.rglob("*.sql"))
+        if path.read_text(encoding="utf-8") != path.read_text(encoding="utf-8").rstrip()
+    ]
+    done = subprocess.run(
+        [str(BIN / "sqlfluff"), "lint", "--config", ".sqlfluff", "--processes", "2", str(compiled)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return findings + (done.stdout.splitlines() if done.returncode else [])
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Start a Thrift server, and stop it when the last test is done."""

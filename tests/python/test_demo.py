@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, DbtRun, Warehouse
+from conftest import ROOT, DbtRun, Warehouse, lint
 
 SCHEMA = "spark_cdc"
 PROFILES = ROOT / "profiles"
@@ -59,6 +59,14 @@ def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
     results = built.artifact("run_results")["results"]
     assert {result["status"] for result in results} == {"success", "pass"}
     assert len(tables(built)) == 25
+
+
+def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
+    """Models and tests alike."""
+    compiled = built.target / "compiled" / "spark_cdc"
+    assert len(list(compiled.rglob("*.sql"))) >= len(tables(built))
+    findings = lint(compiled)
+    assert not findings, "\n".join(findings)
 
 
 def test_a_session_gives_the_same_tables(
