@@ -42,6 +42,7 @@ def check(server: Server, seconds: float = SECONDS) -> None:
 
     Raises NoAnswer where it does not within `seconds` a message, or where it is another that does.
     """
+    # these three ship no types
     import thrift_sasl  # type: ignore[import-untyped]
     from pyhive import hive  # type: ignore[import-untyped]
     from thrift.transport.TSocket import TSocket  # type: ignore[import-untyped]

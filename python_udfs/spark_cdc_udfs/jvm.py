@@ -90,6 +90,7 @@ def start_jvm(launch: Launch, output: int | None = None) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     _prepare(launch)
+    # PySpark has not typed it
     return launch_gateway(popen_kwargs={"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
 
 
@@ -133,7 +134,7 @@ def check_sql(gateway: Any, settings: Mapping[str, str]) -> None:
     Found out before there is a session, because PySpark hangs otherwise: to report any error it
     reads the session's settings, and with one that is wrong this fails, which it wants to report.
     """
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # ships no types
 
     sql = gateway.jvm.org.apache.spark.sql.internal.SQLConf()
     for key, value in settings.items():

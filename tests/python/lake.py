@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
 
 Row = Mapping[str, Any]
 

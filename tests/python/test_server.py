@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyhive import hive  # type: ignore[import-untyped]
+from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs import __version__, client, directory, packages, server, sessions, settings
 from spark_cdc_udfs.directory import Home, Server
 from spark_cdc_udfs.errors import Failure

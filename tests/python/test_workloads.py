@@ -43,21 +43,6 @@ HISTORY = {
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
 
-def event_columns(table: database.Table) -> Columns:
-    return {
-        "cdc_source": "string",
-        "cdc_operation": "string",
-        "cdc_sequence": "string",
-        "cdc_commit_sequence": "string",
-        "cdc_commit_at": "timestamp",
-        "cdc_transaction_id": "string",
-        "cdc_changed_columns": "array<string>",
-        "cdc_present_columns": "array<string>",
-        "cdc_before": table.columns,
-        **table.columns,
-    }
-
-
 @dataclass
 class Project:
     """A dbt project of its own, and what its models must come out as."""
@@ -112,7 +97,7 @@ class Project:
     def events(self, name: str, table: database.Table, **options: Any) -> None:
         """A case of odd change events: sparse, of unknown keys, onto existing keys."""
         events = random_events.random_events(random.Random(f"{SEED} {name}"), table, **options)
-        columns = event_columns(table)
+        columns = random_events.event_columns(table)
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
 
@@ -134,7 +119,7 @@ class Project:
         self.model(
             f"{name}_changes",
             f"spark_cdc.qlik_change_table({call})",
-            event_columns(table),
+            random_events.event_columns(table),
             [{k: v for k, v in event.items() if k != "cdc_metadata"} for event in written.events],
         )
         self.model(

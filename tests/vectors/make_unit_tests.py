@@ -172,7 +172,11 @@ def apart(vectors: list[Vector]) -> list[list[Vector]]:
         # Transactions are told by the time part as well: it must not be shared either.
         rows = sequence_rows(vector)
         own = {row["change_seq"] for row in rows}
-        own |= {row["change_seq"][:16] for row in rows if row["transaction_id"]}  # type: ignore[index]
+        own |= {
+            sequence[:16]
+            for row in rows
+            if row["transaction_id"] and (sequence := row["change_seq"]) is not None
+        }
         for members, taken in parts:
             if not own & taken:
                 members.append(vector)

@@ -9,6 +9,7 @@ no value in a column that is not carried, no sequence twice.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -19,11 +20,8 @@ Event = dict[str, Any]
 OPERATIONS = {"load": 2, "insert": 8, "update": 10, "move": 6, "delete": 7, "truncate": 1}
 
 
-def event_columns(table: Table) -> dict[str, str]:
-    """Names and types of the columns of these events, in order."""
-    before = ",".join(
-        f"`{name.replace('`', '``')}`:{type_}" for name, type_ in table.columns.items()
-    )
+def event_columns(table: Table) -> dict[str, str | Mapping[str, str]]:
+    """Names and types of the columns of change events, in order; of a struct, of its fields."""
     return {
         "cdc_source": "string",
         "cdc_operation": "string",
@@ -33,7 +31,7 @@ def event_columns(table: Table) -> dict[str, str]:
         "cdc_transaction_id": "string",
         "cdc_changed_columns": "array<string>",
         "cdc_present_columns": "array<string>",
-        "cdc_before": f"struct<{before}>",
+        "cdc_before": table.columns,
         **table.columns,
     }
 
