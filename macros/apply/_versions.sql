@@ -33,9 +33,11 @@
 {#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
     version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
 
-    One shuffle and one sort, by key and position; everything after them are windows in that order. -#}
+    One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
+    plain: two windows do. The others, found first, go all the way. -#}
 {%- macro _versions(changes, table, granularity) -%}
-    {%- set key = spark_cdc._column_list(table.key) -%}
+    {%- set attributes = table.attributes or table.key -%}
+    {%- set key = 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
     {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
     {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
     {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
@@ -64,47 +66,121 @@ truncates as (
     where cdc_operation = 'truncate'
 ),
 
--- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and leaves at least
--- cdc_floor.
+-- the keys that each event names: its own, and of a row that moved the one that it left
+named_keys as (
+    select
+        {%- for name in table.key %}
+        case
+            when cdc_leaves then coalesce(cdc_before.{{ spark_cdc._quote(name) }}, {{ spark_cdc._quote(name) }})
+            else {{ spark_cdc._quote(name) }}
+        end as {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        {%- for name in table.attributes %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        cdc_commit_at,
+        -- a column that a moved row does not carry is null at its new key (rule 13)
+        case when not cdc_moved then cdc_present_columns end as cdc_present_columns,
+        case
+            when cdc_leaves or cdc_operation = 'delete' then -1
+            when cdc_moved or cdc_operation = 'insert' then 1
+            else 0
+        end as cdc_adds
+    from changes
+        lateral view explode(
+            case when cdc_moved then array(false, true) else array(false) end
+        ) sides as cdc_leaves
+    where cdc_operation <> 'truncate'
+),
+
+-- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and whatever is no
+-- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
 effects as (
     select
+        -- brings the events of a key together, whatever its columns are, and sorts fast
+        xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
         {%- for name in table.key %}
         {{ spark_cdc._quote(name) }},
         {%- endfor %}
-        {{ spark_cdc._struct(table.columns) | indent(8) }} as cdc_row,
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
         cdc_commit_at,
-        transform(cdc_present_columns, name -> lower(name)) as cdc_present_columns,
-        cdc_operation <> 'delete' as cdc_arrives,
-        cdc_moved,
+        cdc_adds,
         case
-            when cdc_operation = 'insert' or cdc_moved then 1
-            when cdc_operation = 'delete' then -1
-            else 0
-        end as cdc_adds,
-        case when cdc_operation = 'delete' then 0 else 1 end as cdc_floor
-    from changes
-    where cdc_operation <> 'truncate'
-    union all
-    -- the key that a moved row leaves
+            when cdc_adds >= 0
+                then named_struct(
+                    'cdc_present_columns', transform(cdc_present_columns, name -> lower(name)),
+                    'cdc_row', {{ spark_cdc._struct(attributes) | indent(20) }}
+                )
+        end as cdc_after
+    from named_keys
+),
+
+-- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
+-- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.
+entangled_transactions as (
+    select cdc_key_hash
+    from effects
+    group by cdc_key_hash, xxhash64(cdc_commit_sequence)
+    having
+        count(*) > 1
+        or count(cdc_after.cdc_present_columns) > 0
+        or (select size(cdc_list) > 0 from truncates)
+),
+
+entangled as (
+    select distinct cdc_key_hash from entangled_transactions
+),
+
+-- Plain keys: the key exists after each event that is no removal, with the row of that event.
+plain_effects as (
+    select effects.*
+    from effects
+    left anti join entangled
+        on effects.cdc_key_hash = entangled.cdc_key_hash
+),
+
+plain_compared as (
     select
-        {%- for name in table.key %}
-        coalesce(cdc_before.{{ spark_cdc._quote(name) }}, {{ spark_cdc._quote(name) }}) as {{ spark_cdc._quote(name) }},
-        {%- endfor %}
-        null as cdc_row,
-        cdc_operation,
-        cdc_sequence,
-        cdc_commit_sequence,
-        cdc_commit_at,
-        null as cdc_present_columns,
-        false as cdc_arrives,
-        false as cdc_moved,
-        -1 as cdc_adds,
-        0 as cdc_floor
-    from changes
-    where cdc_moved
+        *,
+        lag(cdc_after) over (
+            {{ row_window | indent(12) }}
+        ) as cdc_after_before
+    from plain_effects
+),
+
+-- Rule 9: an event that changes no value gives none.
+plain_steps as (
+    select
+        *,
+        cdc_adds >= 0 as cdc_begins,
+        struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_begin
+    from plain_compared
+    where
+        (cdc_adds >= 0 and not cdc_after <=> cdc_after_before)
+        or (cdc_adds < 0 and cdc_after_before is not null)
+),
+
+plain_intervals as (
+    select
+        *,
+        lead(cdc_begin) over (
+            {{ row_window | indent(12) }}
+        ) as cdc_end,
+        {{ spark_cdc._no_begin_follows(row_window) | indent(8) }} as cdc_is_last
+    from plain_steps
+),
+
+-- All other keys.
+entangled_effects as (
+    select effects.*
+    from effects
+    left semi join entangled
+        on effects.cdc_key_hash = entangled.cdc_key_hash
 ),
 
 summed as (
@@ -114,7 +190,7 @@ summed as (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_sum
-    from effects
+    from entangled_effects
 ),
 
 listed as (
@@ -156,11 +232,11 @@ gapped as (
 bounded as (
     select
         *,
-        max(cdc_floor - cdc_sum) over (
+        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_high,
-        max(cdc_floor - cdc_sum) over (
+        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ before }}
         ) as cdc_high_before,
@@ -221,30 +297,27 @@ counted as (
 ),
 
 -- The whole row after each event. A column that the event does not carry keeps the value it had, and is null where the
--- row has just come to the key (rules 10 and 13). From here on the row is one value: it is compared and carried as one.
+-- row has just come to the key (rule 10). From here on the row is one value: it is compared and carried as one.
 filled as (
     select
-        * except (cdc_row),
+        * except (cdc_after),
+        cdc_after is not null as cdc_arrives,
         named_struct(
-            {%- for name in table.columns %}
-            {%- if name in table.key %}
-            {{ spark_cdc._literal(name) }}, {{ spark_cdc._quote(name) }}
-            {%- else %}
+            {%- for name in attributes %}
             {{ spark_cdc._literal(name) }}, last_value(
                 case
+                    when cdc_after is null then null
                     when
-                        cdc_arrives and (
-                            cdc_present_columns is null
-                            or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
-                        ) then struct(cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
-                    when cdc_arrives and (cdc_moved or not cdc_exists_before) then named_struct('cdc_value', null)
+                        cdc_after.cdc_present_columns is null
+                        or array_contains(cdc_after.cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
+                        then struct(cdc_after.cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
+                    when not cdc_exists_before then named_struct('cdc_value', null)
                 end,
                 true
             ) over (
                 {{ row_window | indent(16) }}
                 {{ so_far }}
-            ).cdc_value
-            {%- endif %}{{ ',' if not loop.last }}
+            ).cdc_value{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row
     from counted
@@ -356,16 +429,7 @@ intervals as (
         lead(cdc_step) over (
             {{ row_window | indent(12) }}
         ) as cdc_next_step,
-        -- a step that is no begin has one behind it, if anything
-        not coalesce(
-            lead(cdc_begins) over (
-                {{ row_window | indent(16) }}
-            ),
-            false
-        )
-        and lead(cdc_begins, 2) over (
-            {{ row_window | indent(12) }}
-        ) is null as cdc_is_last,
+        {{ spark_cdc._no_begin_follows(row_window) | indent(8) }} as cdc_is_last,
         try_element_at({{ truncates }}, cast(cdc_truncates_passed + 1 as int)) as cdc_next_truncate
     from steps
     where cdc_begins or cdc_ends or cdc_continues
@@ -374,7 +438,17 @@ intervals as (
 versions as (
     select
         {%- for name in table.columns %}
-        cdc_row.{{ spark_cdc._quote(name) }},
+        {{ 'cdc_after.cdc_row.' if name not in table.key }}{{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_begin,
+        cdc_end,
+        cdc_is_last
+    from plain_intervals
+    where cdc_begins
+    union all
+    select
+        {%- for name in table.columns %}
+        {{ 'cdc_row.' if name not in table.key }}{{ spark_cdc._quote(name) }},
         {%- endfor %}
         cdc_begin,
         case
@@ -391,6 +465,20 @@ versions as (
     from intervals
     where (cdc_begins or cdc_continues) and not cdc_goes_on
 )
+{%- endmacro -%}
+
+
+{#- Of a step: whether no later step of its key begins a version. A step that begins none has one behind it, if anything. -#}
+{%- macro _no_begin_follows(row_window) -%}
+not coalesce(
+    lead(cdc_begins) over (
+        {{ row_window | indent(8) }}
+    ),
+    false
+)
+and lead(cdc_begins, 2) over (
+    {{ row_window | indent(4) }}
+) is null
 {%- endmacro -%}
 
 

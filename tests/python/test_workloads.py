@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,11 +109,11 @@ class Project:
         layout: qlik_change_table.Layout,
         delivery: qlik_change_table.Delivery,
         arguments: str = "",
-        transactions: int = 60,
-    ) -> None:
-        """A case of a Qlik change table of a simulated database."""
+        **options: Any,
+    ) -> list[Any]:
+        """A case of a Qlik change table of a simulated database; returns its change events."""
         rng = random.Random(f"{SEED} {name}")
-        workload = database.generate(table, rng, transactions=transactions)
+        workload = database.generate(table, rng, **{"transactions": 60, **options})
         written = qlik_change_table.write(workload, rng, layout, delivery)
         self.input(name, written.columns, written.rows)
         call = f"source('inputs', '{name}'), key={list(table.key)}{arguments}"
@@ -141,6 +142,7 @@ class Project:
             assert oracle.current_state(workload, positions=positions) == (
                 apply_events.current_state(written.events, list(table.key))
             )
+        return written.events
 
 
 def cases(project: Project) -> None:
@@ -180,6 +182,27 @@ def cases(project: Project) -> None:
     project.change_table(
         "many_columns", database.wide_table(400), layout(), delivery(shuffle=True, duplicates=0.1)
     )
+    # Many keys, most of them plain: the two ways through `_versions` side by side.
+    table = database.ORDERS
+    events = project.change_table(
+        "plain_keys",
+        table,
+        layout(),
+        delivery(shuffle=True),
+        transactions=150,
+        key_space=200,
+        without=(
+            *("truncate", "reload", "shift", "swap", "several_changes"),
+            *("move_and_back", "there_and_back", "undone_insert"),
+        ),
+    )
+    touched = Counter(
+        (key, event["cdc_commit_sequence"])
+        for event in events
+        for key in {table.key_of(event), table.key_of(event["cdc_before"] or event)}
+    )
+    entangled = {key for (key, _), times in touched.items() if times > 1}
+    assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
 
