@@ -5,18 +5,19 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 PY_FILES := python_udfs tests scripts
-SQL_FILES := models tests/consumer/models
+SQL_FILES := models tests/consumer/models tests/benchmark/models
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs test lint clean lock
+.PHONY: help env demo docs test bench lint clean lock
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out"
 	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
+	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
 	@echo "make env      the Python environment .venv, from requirements.lock"
 	@echo "make lock     requirements.lock anew, from pyproject.toml"
 	@echo "make clean    stop the server and remove all that was made"
@@ -45,6 +46,10 @@ test: env
 	@$(MAKE) --no-print-directory lint
 	pytest
 
+bench: env
+	@scripts/java
+	python tests/benchmark/benchmark.py $(BENCH)
+
 lint: env
 	ruff check $(PY_FILES)
 	ruff format --check $(PY_FILES)
@@ -54,7 +59,7 @@ lint: env
 clean:
 	@if [ -x $(VENV)/bin/spark-cdc-server ]; then spark-cdc-server stop; fi
 	rm -rf $(VENV) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf python_udfs/*.egg-info tests/consumer/dbt_packages tests/consumer/package-lock.yml tests/consumer/target tests/consumer/logs
+	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 lock:

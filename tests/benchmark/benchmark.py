@@ -1,0 +1,339 @@
+"""`make bench`: what change events, current state and history cost, beside copies and other ways.
+
+All is run several times in turn: Spark over Thrift, on a server of its own, and DuckDB on the same
+files. Before anything is compared, the results are checked to be equal. Writes `benchmark.json`,
+`benchmark.md` and `benchmark.png` to the directory given by `--out`. Times are only good as ratios
+within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import by_hand
+import duckdb
+import matplotlib
+import raw_orders
+from matplotlib import pyplot
+from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
+
+HERE = Path(__file__).parent
+SCHEMA = "benchmark"
+OURS = ("events", "current", "history", "history_by_event")
+TARGETS = {"events": 1.6, "current": 0.6, "history": 1.3}
+
+
+@dataclass
+class Step:
+    """One thing that is measured: what it does, and what came of each time."""
+
+    name: str
+    run: Callable[[], None]
+    path: Path
+    seconds: list[float] = field(default_factory=list)
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    def measure(self) -> None:
+        """Run it once."""
+        began = time.time()
+        self.run()
+        self.spans.append((began, time.time()))
+        self.seconds.append(self.spans[-1][1] - began)
+
+
+def free_port() -> int:
+    """Find a port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def say(text: str) -> None:
+    """Tell what is going on."""
+    print(time.strftime("%H:%M:%S"), text, flush=True)
+
+
+@contextlib.contextmanager
+def server(home: Path, port: int) -> Iterator[None]:
+    """A Thrift server that logs its events, in an empty directory."""
+    logs = home / "events"
+    logs.mkdir(parents=True)
+    conf = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file:{logs}",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+    command = [sys.executable, "-m", "spark_cdc_udfs.server"]
+    place = ["--dir", str(home / "server")]
+    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    subprocess.run([*command, "start", *place, "--port", str(port), *options], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*command, "stop", *place], check=True)
+
+
+class Spark:
+    """The Thrift server as the benchmark uses it."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.home = home
+        connection = hive.connect("127.0.0.1", port, username="benchmark")
+        self.cursor = connection.cursor()
+        self.sql(f"create schema {SCHEMA}")
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run one statement and give its rows."""
+        self.cursor.execute(statement)
+        return list(self.cursor.fetchall()) if self.cursor.description else []
+
+    def create(self, name: str, select: str) -> None:
+        """Make a table anew, as dbt's materialization `table` does."""
+        self.sql(f"drop table if exists {SCHEMA}.{name}")
+        self.sql(f"create table {SCHEMA}.{name} using parquet as {select}")
+
+    def step(self, name: str, select: str) -> Step:
+        """Measure making a table."""
+        path = self.home / "server" / "warehouse" / f"{SCHEMA}.db" / name
+        return Step(name, lambda: self.create(name, select), path)
+
+    def differences(self, one: str, other: str) -> int:
+        """How many rows are in one of two relations only, repetitions counted."""
+        ((count,),) = self.sql(
+            f"select count(*) from ((({one}) except all ({other}))"
+            f" union all (({other}) except all ({one})))"
+        )
+        return int(count)
+
+
+def build(port: int, target: Path) -> dict[str, str]:
+    """Let dbt build the models once, and give the SQL that it compiled."""
+    env = os.environ | {
+        "SPARK_CDC_PORT": str(port),
+        "DBT_TARGET_PATH": str(target),
+        "DBT_LOG_PATH": str(target / "logs"),
+        "DBT_PROFILES_DIR": str(HERE),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    }
+    for command in ("deps", "run"):
+        subprocess.run(["dbt", command], cwd=HERE, env=env, check=True)
+    models = target / "compiled" / "benchmark" / "models"
+    return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
+
+
+def duckdb_step(name: str, home: Path, select: str) -> Step:
+    """Measure DuckDB, with as many threads as there are cores, writing parquet."""
+    path = home / f"{name}.parquet"
+
+    def run() -> None:
+        with contextlib.closing(duckdb.connect()) as connection:
+            connection.execute("set timezone = 'UTC'")
+            connection.execute(f"set temp_directory = '{home}/spill'")
+            connection.execute("set preserve_insertion_order = false")
+            connection.execute(f"copy ({select}) to '{path}' (format parquet)")
+
+    return Step(name, run, path)
+
+
+def task_totals(log: Path, spans: list[tuple[float, float]]) -> list[dict[str, int]]:
+    """Add up what Spark's tasks did in each span of time, from its event log."""
+    totals = [{"shuffle_bytes": 0, "spilled_bytes": 0} for _ in spans]
+    with open(log, encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
+                continue
+            event = json.loads(line)
+            metrics = event.get("Task Metrics")
+            finished = event["Task Info"]["Finish Time"] / 1000
+            for (began, ended), total in zip(spans, totals, strict=True):
+                if metrics and began <= finished <= ended:
+                    total["shuffle_bytes"] += metrics["Shuffle Write Metrics"][
+                        "Shuffle Bytes Written"
+                    ]
+                    total["spilled_bytes"] += metrics["Disk Bytes Spilled"]
+    return totals
+
+
+def size(path: Path) -> int:
+    """The bytes of a file, or of a directory's data files."""
+    files = [path] if path.is_file() else path.glob("*.parquet")
+    return sum(file.stat().st_size for file in files)
+
+
+def check(spark: Spark, home: Path) -> None:
+    """Stop if the ways do not come out the same."""
+    names = by_hand.NAMES
+    ours = {
+        "events": f"cdc_operation, cdc_sequence, cdc_commit_sequence, {names}",
+        "current": names,
+        "history": f"{names}, cdc_valid_from_sequence, cdc_valid_to_sequence",
+    }
+    theirs = {
+        "events": f"operation, change_sequence, commit_sequence, {names}",
+        "current": names,
+        "history": f"{names}, valid_from_sequence, valid_to_sequence",
+    }
+    for name, columns in ours.items():
+        built = f"select {columns} from {SCHEMA}.{name}"
+        for other in (f"{SCHEMA}.{name}_by_hand", f"parquet.`{home}/{name}_duckdb.parquet`"):
+            if wrong := spark.differences(built, f"select {theirs[name]} from {other}"):
+                sys.exit(f"{name} and {other} differ in {wrong} rows: nothing is compared")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 1024**3),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "date": date.today().isoformat(),
+    }
+
+
+def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
+    """Write the raw table, build everything `repeats` times in turn, and give the figures."""
+    port = free_port()
+    log = home / "spark"
+    with server(log, port):
+        spark = Spark(log, port)
+        say(f"writing about {rows:,} raw rows")
+        spark.create("raw", raw_orders.select(rows))
+        ((raw_rows,),) = spark.sql(f"select count(*) from {SCHEMA}.raw")
+        say("dbt builds everything once")
+        compiled = build(port, home / "target")
+        raw_files = f"read_parquet('{log}/server/warehouse/{SCHEMA}.db/raw/*.parquet')"
+        steps = [
+            spark.step("copy", f"select * from {SCHEMA}.raw"),
+            *(spark.step(name, compiled[name]) for name in OURS),
+            spark.step("events_by_hand", by_hand.events("spark", f"{SCHEMA}.raw")),
+            spark.step("current_by_hand", by_hand.current("spark", f"{SCHEMA}.events_by_hand")),
+            spark.step("history_by_hand", by_hand.history("spark", f"{SCHEMA}.events_by_hand")),
+            duckdb_step("events_duckdb", home, by_hand.events("duckdb", raw_files)),
+            duckdb_step(
+                "current_duckdb",
+                home,
+                by_hand.current("duckdb", f"read_parquet('{home}/events_duckdb.parquet')"),
+            ),
+            duckdb_step(
+                "history_duckdb",
+                home,
+                by_hand.history("duckdb", f"read_parquet('{home}/events_duckdb.parquet')"),
+            ),
+        ]
+        for repeat in range(repeats):
+            for step in steps:
+                step.measure()
+                say(f"{repeat + 1}/{repeats} {step.name}: {step.seconds[-1]:.1f} s")
+        say("comparing the results")
+        check(spark, home)
+        counts = {
+            step.name: spark.sql(f"select count(*) from parquet.`{step.path}`")[0][0]
+            for step in steps
+        }
+    (event_log,) = [path for path in (log / "events").rglob("*") if path.is_file()]
+    results = []
+    copies = statistics.median(steps[0].seconds)
+    for step in steps:
+        totals = task_totals(event_log, step.spans)
+        results.append(
+            {
+                "step": step.name,
+                "seconds": [round(seconds, 2) for seconds in step.seconds],
+                "copies": round(statistics.median(step.seconds) / copies, 2),
+                "rows": counts[step.name],
+                "bytes": size(step.path),
+                **{key: max(total[key] for total in totals) for key in totals[0]},
+            }
+        )
+    return {"machine": machine(), "raw_rows": raw_rows, "repeats": repeats, "steps": results}
+
+
+def as_markdown(figures: Mapping[str, Any]) -> str:
+    """The figures as a table."""
+    about = figures["machine"]
+    mib = 1024 * 1024
+    lines = [
+        f"{figures['raw_rows']:,} raw rows, {about['cores']} cores, {about['memory_gib']} GiB,"
+        f" {about['date']}; medians of {figures['repeats']}.",
+        "",
+        "| step | raw copies | seconds | rows | MiB | shuffled MiB | spilled MiB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for step in figures["steps"]:
+        cells = [
+            step["step"],
+            f"{step['copies']:.2f}",
+            f"{statistics.median(step['seconds']):.1f}",
+            f"{step['rows']:,}",
+            *(f"{step[key] / mib:,.0f}" for key in ("bytes", "shuffle_bytes", "spilled_bytes")),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def plot(figures: Mapping[str, Any], path: Path) -> None:
+    """The ratios as bars, with the least and the greatest, and where the targets are."""
+    matplotlib.use("agg")
+    steps = figures["steps"]
+    base = statistics.median(steps[0]["seconds"])
+    colors = {"by_hand": "#9aa5b1", "duckdb": "#c9a227", "copy": "#3b4252"}
+    figure, axes = pyplot.subplots(figsize=(9, 0.45 * len(steps) + 1.4), layout="constrained")
+    for row, step in enumerate(steps):
+        ratios = [seconds / base for seconds in step["seconds"]]
+        color = next((c for kind, c in colors.items() if kind in step["step"]), "#2f6db5")
+        middle = statistics.median(ratios)
+        axes.barh(row, middle, color=color, height=0.62)
+        axes.hlines(row, min(ratios), max(ratios), color="#1b1f24", linewidth=1)
+        axes.text(max(ratios) + 0.05, row, f"{middle:.2f}", va="center", fontsize=9)
+        if target := TARGETS.get(step["step"]):
+            axes.vlines(target, row - 0.42, row + 0.42, color="#c0392b", linewidth=2)
+    axes.set_yticks(range(len(steps)), [step["step"].replace("_", " ") for step in steps])
+    axes.invert_yaxis()
+    axes.margins(x=0.08)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("raw copies of the change table (line: least to greatest; red: target)")
+    axes.set_title(f"{figures['raw_rows']:,} raw rows", loc="left", fontsize=11)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Read the command line, measure, write the results."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=5_000_000, help="raw rows (5000000)")
+    parser.add_argument("--repeats", type=int, default=3, help="times each step is run (3)")
+    parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
+    given = parser.parse_args()
+    out: Path = given.out.absolute()
+    work = out / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    figures = measure(given.rows, given.repeats, work)
+    shutil.rmtree(work)
+    (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")
+    plot(figures, out / "benchmark.png")
+    print(as_markdown(figures))
+    say(f"in {out}: benchmark.json, benchmark.md, benchmark.png")
+
+
+if __name__ == "__main__":
+    main()

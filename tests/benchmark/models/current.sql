@@ -1,0 +1,1 @@
+{{ spark_cdc.current_state(ref('events'), key=['order_id']) }}

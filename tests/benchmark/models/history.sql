@@ -1,0 +1,1 @@
+{{ spark_cdc.history(ref('events'), key=['order_id']) }}
