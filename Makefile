@@ -14,7 +14,8 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 .PHONY: help env demo docs test bench lint clean lock
 
 help:
-	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out"
+	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
+	@echo "              FORMAT=iceberg or FORMAT=delta: in tables of that format"
 	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
 	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
@@ -35,7 +36,7 @@ $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 
 demo: env
 	@scripts/java
-	@scripts/demo
+	@FORMAT=$(FORMAT) scripts/demo
 
 docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }

@@ -43,6 +43,8 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Of new tables: without it Delta refuses blanks and other characters in column names.
+        "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
     },
 }
 

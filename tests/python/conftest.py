@@ -125,17 +125,16 @@ def lint(compiled: Path) -> list[str]:
     return findings + (done.stdout.splitlines() if done.returncode else [])
 
 
-@pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
-    """Start a Thrift server, and stop it when the last test is done."""
-    home = tmp_path_factory.mktemp("warehouse")
+@contextlib.contextmanager
+def running(home: Path, *options: str) -> Iterator[Warehouse]:
+    """Start a Thrift server with these options, and stop it at the end."""
     server = [sys.executable, "-m", "spark_cdc_udfs.server"]
     place = ["--dir", str(home / "server")]
     port = free_port()
     # The tables of tests are small: more partitions are more to wait for.
     small = ["--conf", "spark.driver.memory=3g", "--conf", "spark.sql.shuffle.partitions=2"]
     started = subprocess.run(
-        [*server, "start", *place, "--port", str(port), *small],
+        [*server, "start", *place, "--port", str(port), *small, *options],
         capture_output=True,
         text=True,
         check=False,
@@ -146,3 +145,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield Warehouse("127.0.0.1", port, home)
     finally:
         subprocess.run([*server, "stop", *place], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """Give one server to all tests."""
+    with running(tmp_path_factory.mktemp("warehouse")) as started:
+        yield started

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, DbtRun, Warehouse, lint
+from conftest import ROOT, DbtRun, Warehouse, lint, running
 
 SCHEMA = "spark_cdc"
 PROFILES = ROOT / "profiles"
+# Delta reads a table's log in 50 tasks by default.
+FEW_TASKS = ["--conf", "spark.databricks.delta.snapshotPartitions=2"]
 
 
 @pytest.fixture(scope="module")
@@ -69,21 +71,43 @@ def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
     assert not findings, "\n".join(findings)
 
 
-def test_a_session_gives_the_same_tables(
-    warehouse: Warehouse, built: DbtRun, session: Path
-) -> None:
+def differences(warehouse: Warehouse, built: DbtRun, folder: Path) -> list[str]:
+    """Say in which rows the tables of `warehouse` differ from those in parquet files."""
     different = []
     for name, node in tables(built).items():
         columns = [f"`{column}`" for column in node["columns"] if column != "cdc_batch"]
         names = ", ".join(columns)
         here = f"select {names} from {SCHEMA}.{name}"
-        there = f"select {names} from parquet.`{session}/{name}`"
+        there = f"select {names} from parquet.`{folder}/{name}`"
         rows = warehouse.sql(
-            f"select 'Thrift' as only_in, * from ({here} except all {there})"
-            f" union all select 'session', * from ({there} except all {here})"
+            f"select 'table' as only_in, * from ({here} except all {there})"
+            f" union all select 'files', * from ({there} except all {here})"
         )
         if rows:
             different.append(f"{name}: {rows}")
+    return different
+
+
+def test_a_session_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, session: Path
+) -> None:
+    different = differences(warehouse, built, session)
+    assert not different, "\n".join(different)
+
+
+@pytest.mark.parametrize("table_format", ["iceberg", "delta"])
+def test_a_table_format_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, tmp_path: Path, table_format: str
+) -> None:
+    parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
+    chosen = ["--exclude", "test_type:data", "--vars", f"{{spark_cdc_file_format: {table_format}}}"]
+    with running(tmp_path, "--format", table_format, *FEW_TASKS) as lake:
+        lake.dbt(ROOT, "build", *chosen, profiles=PROFILES)
+        # over tables that are there
+        lake.dbt(ROOT, "build", "--select", "demo_orders__ct+", *chosen, profiles=PROFILES)
+        described = dict(row[:2] for row in lake.sql(f"describe extended {SCHEMA}.demo_orders"))
+        assert described["Provider"] == table_format
+        different = differences(lake, built, parquet)
     assert not different, "\n".join(different)
 
 
