@@ -3,6 +3,10 @@
     {%- if not execute -%}
         {{ return({}) }}
     {%- endif -%}
+    {#- the config `where` of a test gives the tested relation as a subquery -#}
+    {%- if relation is string and (relation | trim).startswith('(') -%}
+        {{ return(spark_cdc._columns_of_query('select * from ' ~ relation)) }}
+    {%- endif -%}
     {%- set node = spark_cdc._node_of(relation) -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
     {%- if not columns -%}
@@ -64,12 +68,17 @@
 {#- The columns of an input that a unit test gives as SQL; an empty dict for every other. (Where it gives rows, dbt itself
     needs the relation in the warehouse.) -#}
 {%- macro _columns_in_fixture(node) -%}
-    {%- set columns = {} -%}
     {%- if graph.nodes is not defined and node is not none and 'get_fixture_sql(' not in node.raw_code -%}
-        {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
-            {%- do columns.update({column.col_name: column.data_type}) -%}
-        {%- endfor -%}
+        {{ return(spark_cdc._columns_of_query(render(node.raw_code))) }}
     {%- endif -%}
+    {{ return({}) }}
+{%- endmacro -%}
+
+{%- macro _columns_of_query(query) -%}
+    {%- set columns = {} -%}
+    {%- for column in run_query('describe query ' ~ query) -%}
+        {%- do columns.update({column.col_name: column.data_type}) -%}
+    {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro -%}
 

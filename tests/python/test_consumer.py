@@ -158,7 +158,7 @@ def test_compiled_sql_is_laid_out_well(
 
 
 def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str) -> None:
-    """`--empty` makes every table, with its types and no row; a run makes the rows."""
+    """`--empty` makes every table, with its types and no row; a run makes the rows; views too."""
     env = {"SPARK_CDC_SCHEMA": sources}
     warehouse.sql(
         "insert into consumer_built_erp.orders__ct select seq, oper, mask, tx, null, id, status,"
@@ -195,3 +195,24 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
         (None,),
         ('["数量"]',),
     ]
+
+    warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
+    tables = everything(warehouse, sources)
+    warehouse.dbt(consumer, "run", *OWN, "--vars", "{materialized: view}", env=env)
+    assert everything(warehouse, sources) == tables
+
+
+def everything(warehouse: Warehouse, schema: str) -> dict[str, list[str]]:
+    """Read all that the user's models hold, but for the run that built it."""
+    return {
+        model.stem: sorted(
+            map(
+                str,
+                warehouse.sql(
+                    f"select * {'except (cdc_batch)' if model.stem.endswith('__changes') else ''}"
+                    f" from {schema}.{model.stem}"
+                ),
+            )
+        )
+        for model in CONSUMER.glob("models/own/*.sql")
+    }
