@@ -3,10 +3,7 @@
     {%- if not execute -%}
         {{ return({}) }}
     {%- endif -%}
-    {#- the config `where` of a test gives the tested relation as a subquery -#}
-    {%- if relation is string and (relation | trim).startswith('(') -%}
-        {{ return(spark_cdc._columns_of_query('select * from ' ~ relation)) }}
-    {%- endif -%}
+    {%- set relation = spark_cdc._tested_relation(relation) -%}
     {%- set node = spark_cdc._node_of(relation) -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
     {%- if not columns -%}
@@ -40,6 +37,18 @@
     {{ return(columns) }}
 {%- endmacro -%}
 
+{#- A relation as it is; for the text that dbt makes of the tested relation of a test with the config `where`,
+    "(select * from <relation> where ...) ...", the relation in it. -#}
+{%- macro _tested_relation(relation) -%}
+    {%- if relation is string and graph.nodes is defined -%}
+        {%- for node in graph.nodes.values() | list + graph.sources.values() | list
+            if node.relation_name and relation.startswith('(select * from ' ~ node.relation_name ~ ' where ') -%}
+            {{ return(api.Relation.create(schema=node.schema, identifier=node.identifier or node.alias or node.name)) }}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(relation) }}
+{%- endmacro -%}
+
 {#- The node of the project (model, seed, snapshot, source) that stands for a relation, else none. In a unit test the
     relation is a CTE that dbt names after its node, and the graph is empty: its inputs stand in the test's own manifest. -#}
 {%- macro _node_of(relation) -%}
@@ -68,17 +77,12 @@
 {#- The columns of an input that a unit test gives as SQL; an empty dict for every other. (Where it gives rows, dbt itself
     needs the relation in the warehouse.) -#}
 {%- macro _columns_in_fixture(node) -%}
-    {%- if graph.nodes is not defined and node is not none and 'get_fixture_sql(' not in node.raw_code -%}
-        {{ return(spark_cdc._columns_of_query(render(node.raw_code))) }}
-    {%- endif -%}
-    {{ return({}) }}
-{%- endmacro -%}
-
-{%- macro _columns_of_query(query) -%}
     {%- set columns = {} -%}
-    {%- for column in run_query('describe query ' ~ query) -%}
-        {%- do columns.update({column.col_name: column.data_type}) -%}
-    {%- endfor -%}
+    {%- if graph.nodes is not defined and node is not none and 'get_fixture_sql(' not in node.raw_code -%}
+        {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
+            {%- do columns.update({column.col_name: column.data_type}) -%}
+        {%- endfor -%}
+    {%- endif -%}
     {{ return(columns) }}
 {%- endmacro -%}
 
