@@ -26,7 +26,14 @@
         {%- set wanted = spark_cdc._resolve_names(macro_name, 'columns', columns, names, example) -%}
         {%- set names = names | select('in', key_names + wanted) | list -%}
     {%- endif -%}
-    {{ return({'columns': names, 'key': key_names, 'attributes': names | reject('in', key_names) | list}) }}
+    {%- set collated = [] -%}
+    {%- for name in key_names if ' collate ' in there[name] | lower -%}{%- do collated.append(name) -%}{%- endfor -%}
+    {{ return({
+        'columns': names,
+        'key': key_names,
+        'attributes': names | reject('in', key_names) | list,
+        'key_is_collated': collated | length > 0,
+    }) }}
 {%- endmacro -%}
 
 
@@ -37,7 +44,16 @@
     plain: two windows do. The others, found first, go all the way. -#}
 {%- macro _versions(changes, table, granularity) -%}
     {%- set attributes = table.attributes or table.key -%}
-    {%- set key = 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
+    {#- What brings the events of a key together. A hash sorts fast, whatever the key's columns are; but values that a
+        collation calls equal have different hashes. -#}
+    {%- set together = table.key if table.key_is_collated else ['cdc_key_hash'] -%}
+    {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
+        else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
+    {%- set same_key = [] -%}
+    {%- for name in together -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do same_key.append('effects.' ~ column ~ ' = entangled.' ~ column) -%}
+    {%- endfor -%}
     {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
     {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
     {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
@@ -100,8 +116,9 @@ named_keys as (
 -- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
 effects as (
     select
-        -- brings the events of a key together, whatever its columns are, and sorts fast
+        {%- if not table.key_is_collated %}
         xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
+        {%- endif %}
         {%- for name in table.key %}
         {{ spark_cdc._quote(name) }},
         {%- endfor %}
@@ -123,9 +140,9 @@ effects as (
 -- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
 -- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.
 entangled_transactions as (
-    select cdc_key_hash
+    select {{ spark_cdc._column_list(together) }}
     from effects
-    group by cdc_key_hash, xxhash64(cdc_commit_sequence)
+    group by {{ spark_cdc._column_list(together) }}, xxhash64(cdc_commit_sequence)
     having
         count(*) > 1
         or count(cdc_after.cdc_present_columns) > 0
@@ -133,7 +150,8 @@ entangled_transactions as (
 ),
 
 entangled as (
-    select distinct cdc_key_hash from entangled_transactions
+    select distinct {{ spark_cdc._column_list(together) }}
+    from entangled_transactions
 ),
 
 -- Plain keys: the key exists after each event that is no removal, with the row of that event.
@@ -141,7 +159,7 @@ plain_effects as (
     select effects.*
     from effects
     left anti join entangled
-        on effects.cdc_key_hash = entangled.cdc_key_hash
+        on {{ same_key | join(' and ') }}
 ),
 
 plain_compared as (
@@ -180,7 +198,7 @@ entangled_effects as (
     select effects.*
     from effects
     left semi join entangled
-        on effects.cdc_key_hash = entangled.cdc_key_hash
+        on {{ same_key | join(' and ') }}
 ),
 
 summed as (
