@@ -580,7 +580,10 @@ def test_driver_that_dies_gets_one_line(conf: str, words: str, tmp_path: Path) -
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_start_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     home = Home(tmp_path / "server")
+    # A shell that runs the tests in the background has them ignore SIGINT, and so would this.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     start = begin("start", "--dir", str(home.root), "--port", str(free_port()), *SMALL)
+    signal.signal(signal.SIGINT, ignored)
     assert directory.wait_for(lambda: home.read() is not None, 30)
     pid = state(home).pid
     time.sleep(1)  # so that there is a JVM, or what becomes one
