@@ -41,7 +41,8 @@
     version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
 
     One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
-    plain: two windows do. The others, found first, go all the way. -#}
+    plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
+    only while both need the same columns of `effects` and filter nothing before their join with `entangled`. -#}
 {%- macro _versions(changes, table, granularity) -%}
     {%- set attributes = table.attributes or table.key -%}
     {#- What brings the events of a key together. A hash sorts fast, whatever the key's columns are; but values that a
