@@ -42,8 +42,11 @@
 
     One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
     plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
-    only while both need the same columns of `effects` and filter nothing before their join with `entangled`. -#}
-{%- macro _versions(changes, table, granularity) -%}
+    only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
+
+    An `increment` is of some keys only: `touched`, a relation of these keys and `cdc_from`, the commit sequence from which
+    on their events count; and `base`, a select of what they were before. -#}
+{%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set attributes = table.attributes or table.key -%}
     {#- What brings the events of a key together. A hash sorts fast, whatever the key's columns are; but values that a
         collation calls equal have different hashes. -#}
@@ -115,7 +118,7 @@ named_keys as (
 
 -- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and whatever is no
 -- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
-effects as (
+{{ 'effects' if increment is none else 'all_effects' }} as (
     select
         {%- if not table.key_is_collated %}
         xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
@@ -137,6 +140,39 @@ effects as (
         end as cdc_after
     from named_keys
 ),
+{%- if increment is not none %}
+
+base as (
+    {{ increment.base | indent(4) }}
+),
+
+effects as (
+    select all_effects.*
+    from all_effects
+    left semi join {{ increment.touched }} as touched
+        on
+            {{ spark_cdc._same_key('all_effects', 'touched', table.key) | indent(12) }}
+            and all_effects.cdc_commit_sequence >= touched.cdc_from
+    union all
+    select
+        {%- if not table.key_is_collated %}
+        xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
+        {%- endif %}
+        {%- for name in table.key %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        cdc_commit_at,
+        0 as cdc_adds,
+        named_struct(
+            'cdc_present_columns', cast(null as array<string>),
+            'cdc_row', {{ spark_cdc._struct(attributes) | indent(12) }}
+        ) as cdc_after
+    from base
+),
+{%- endif %}
 
 -- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
 -- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.

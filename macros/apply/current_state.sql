@@ -8,8 +8,18 @@
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id'], keep_deleted=true) }}"
         ) }}
     {%- endif -%}
+    {%- do spark_cdc._declare({
+        'builds': 'current_state', 'changes': changes, 'table': table, 'keep_deleted': keep_deleted,
+        'definition': [table, keep_deleted],
+    }) -%}
+{{ spark_cdc._current_state(changes, table, keep_deleted) }}
+{%- endmacro -%}
+
+
+{#- The rows of all keys, or, in an increment, of the keys that it touches: see _versions. -#}
+{%- macro _current_state(changes, table, keep_deleted, increment=none) -%}
     {%- set source = 'coalesce(cdc_end, cdc_begin)' if keep_deleted else 'cdc_begin' -%}
-{{ spark_cdc._versions(changes, table, 'commit') }}
+{{ spark_cdc._versions(changes, table, 'commit', increment) }}
 
 select
     {%- for name in table.columns %}

@@ -9,8 +9,18 @@
             "{{ spark_cdc.history(ref('orders__changes'), key=['order_id'], granularity='event') }}"
         ) }}
     {%- endif -%}
+    {%- do spark_cdc._declare({
+        'builds': 'history', 'changes': changes, 'table': table, 'granularity': granularity,
+        'definition': [table, granularity],
+    }) -%}
+{{ spark_cdc._history(changes, table, granularity) }}
+{%- endmacro -%}
+
+
+{#- The versions of all keys, or, in an increment, those of the keys that it touches: see _versions. -#}
+{%- macro _history(changes, table, granularity, increment=none) -%}
     {%- set sequence = 'cdc_commit_sequence' if granularity == 'commit' else 'cdc_sequence' -%}
-{{ spark_cdc._versions(changes, table, granularity) }}
+{{ spark_cdc._versions(changes, table, granularity, increment) }}
 
 select
     {%- for name in table.columns %}

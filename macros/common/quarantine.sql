@@ -1,7 +1,10 @@
 {#- The raw rows that a decoder can make nothing of. See _macros.yml. -#}
 {%- macro quarantine(decoder, relation) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {{ return(spark_cdc._of_decoder('quarantine', decoder)(relation, *varargs, **kwargs)) }}
+    {%- set rows = spark_cdc._of_decoder('quarantine', decoder) -%}
+    {%- set layout = spark_cdc['_layout_' ~ decoder](relation, *varargs, **kwargs) -%}
+    {%- do spark_cdc._declare({'builds': 'quarantine', 'decoder': decoder, 'layout': layout, 'definition': dict(layout, relation='')}) -%}
+    {{ return(rows(layout)) }}
 {%- endmacro -%}
 
 {#- A decoder's own part of `quarantine` or `raw_counts`: the macro _quarantine_<decoder>, _raw_counts_<decoder>. -#}

@@ -1,5 +1,6 @@
 {#- What became of the raw rows of a decoder, in numbers. See _macros.yml. -#}
 {%- macro raw_counts(decoder, relation) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {{ return(spark_cdc._of_decoder('raw_counts', decoder)(relation, *varargs, **kwargs)) }}
+    {%- set counts = spark_cdc._of_decoder('raw_counts', decoder) -%}
+    {{ return(counts(spark_cdc['_layout_' ~ decoder](relation, *varargs, **kwargs))) }}
 {%- endmacro -%}

@@ -3,7 +3,7 @@
     model, key, header_prefix='header__', mask_byte_order=none, header_columns=none
 ) -%}
 {%- if execute -%}
-{%- set layout = spark_cdc._qlik_change_table_layout(
+{%- set layout = spark_cdc._layout_qlik_change_table(
     model, key, none, header_prefix, mask_byte_order, header_columns
 ) -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},

@@ -10,7 +10,7 @@
 {%- endfor -%}
 {#- the decoder wants a key; the test does not look at it -#}
 {%- set key = (data_columns or there)[-1:] -%}
-{%- set layout = spark_cdc._qlik_change_table_layout(
+{%- set layout = spark_cdc._layout_qlik_change_table(
     model, key, none, header_prefix, mask_byte_order, header_columns
 ) -%}
 {%- set example = "qlik_mask_byte_order_fits: {arguments: {leave_out: [photo]}}" -%}

@@ -3,7 +3,7 @@
 
 {#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
     The bit of a data column is its place in the change table, header columns counted. -#}
-{%- macro _qlik_change_table_layout(
+{%- macro _layout_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
     qlik_sparse_updates=none
 ) -%}

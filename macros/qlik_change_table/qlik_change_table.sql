@@ -4,9 +4,18 @@
     qlik_sparse_updates=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- set layout = spark_cdc._qlik_change_table_layout(
+    {%- set layout = spark_cdc._layout_qlik_change_table(
         relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
     ) -%}
+    {%- do spark_cdc._declare({
+        'builds': 'events', 'decoder': 'qlik_change_table', 'layout': layout, 'definition': dict(layout, relation='')
+    }) -%}
+{{ spark_cdc._events_qlik_change_table(layout, spark_cdc._batch()) }}
+{%- endmacro -%}
+
+
+{#- The change events, as written by the run `batch`. -#}
+{%- macro _events_qlik_change_table(layout, batch) -%}
     {%- set names = layout.columns | list -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
@@ -49,7 +58,7 @@ select
     {{ spark_cdc._qlik_present_columns(layout) | indent(4) }} as cdc_present_columns,
     cdc_before,
     {{ layout.metadata | indent(4) }} as cdc_metadata,
-    {{ spark_cdc._literal(spark_cdc._batch()) }} as cdc_batch,
+    {{ spark_cdc._literal(batch) }} as cdc_batch,
     {%- for name in names %}
     {{ spark_cdc._qlik_after_image(layout, name) | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
@@ -58,8 +67,7 @@ from paired
 
 
 {#- The rows that are no events, for `quarantine`. -#}
-{%- macro _quarantine_qlik_change_table(relation) -%}
-    {%- set layout = spark_cdc._qlik_change_table_layout(relation, *varargs, **kwargs) -%}
+{%- macro _quarantine_qlik_change_table(layout) -%}
 {{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
 
 select
@@ -73,8 +81,7 @@ where cdc_reason is not null
 
 
 {#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
-{%- macro _raw_counts_qlik_change_table(relation) -%}
-    {%- set layout = spark_cdc._qlik_change_table_layout(relation, *varargs, **kwargs) -%}
+{%- macro _raw_counts_qlik_change_table(layout) -%}
 {{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
 
 select
@@ -83,4 +90,13 @@ select
     cast(0 as bigint) as no_op_rows,
     count_if(cdc_reason is not null) as quarantined_rows
 from judged
+{%- endmacro -%}
+
+
+{#- Which raw rows are read together: those with one time part, since a change sequence and a transaction lie within it. -#}
+{%- macro _together_qlik_change_table(layout) -%}
+    {{ return({
+        'group': 'left(cast(' ~ spark_cdc._quote(layout.headers['change_seq']) ~ ' as string), 16)',
+        'sequence_prefix': 16,
+    }) }}
 {%- endmacro -%}

@@ -3,7 +3,8 @@
 Every order is inserted, updated, and then updated again (even numbers) or deleted (odd ones), in
 transactions of ten changes, each time in another order of the keys. Each update has its before
 image. Of a hundred orders one is updated twice in one transaction, and one has an update that
-changes nothing.
+changes nothing. What comes after that: again each order in another order, updated or, if it was
+deleted, inserted.
 """
 
 from __future__ import annotations
@@ -65,9 +66,15 @@ def _mask() -> str:
     return f"transform(array({bits}), bits -> unhex(concat({octets})))[0]"
 
 
-def select(rows: int) -> str:
-    """The raw rows, about so many: 4.5 for each order."""
+def select(rows: int, part: int | None = None) -> str:
+    """The raw rows, about so many: 4.5 for each order; or what comes after them, in parts of 1 %.
+
+    A part (0, 1, ...) changes three orders of a hundred.
+    """
     keys = max(rows * 2 // 9, 1)
+    first, last = 0, 3 * keys
+    if part is not None:
+        first, last = 3 * keys + part * 3 * keys // 100, 3 * keys + (part + 1) * 3 * keys // 100
     columns = ", ".join(f"{expression} as {name}" for name, expression in COLUMNS.items())
     return f"""
     with changes as (
@@ -78,16 +85,17 @@ def select(rows: int) -> str:
             case id div {keys}
                 when 0 then id
                 when 1 then (id % {keys} * 1000003 + 13) % {keys}
-                else (id % {keys} * 15485863 + 7) % {keys}
+                when 2 then (id % {keys} * 15485863 + 7) % {keys}
+                else (id % {keys} * 32452843 + 1) % {keys}
             end as key
-        from range(0, {3 * keys}, 1, 8)
+        from range({first}, {last}, 1, 8)
     ),
     steps as (
         select
             change, round, key, step,
             case
-                when round = 0 then 'I'
-                when round = 1 or key % 2 = 0 then 'U'
+                when round = 0 or (round = 3 and key % 2 = 1) then 'I'
+                when round <> 2 or key % 2 = 0 then 'U'
                 else 'D'
             end as operation,
             -- versions 0, then 2 (and 3 for those that change twice), then 4
@@ -95,6 +103,7 @@ def select(rows: int) -> str:
             case
                 when round = 1 then 2 * step
                 when round = 2 then if(key % 100 = 0, 3, 2)
+                when round = 3 then if(key % 100 = 2, 2, 4)
             end as old_version,
             timestamp_seconds(1704067200 + change div {PER_SECOND}) as at
         from changes

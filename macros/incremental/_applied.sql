@@ -1,0 +1,268 @@
+{#- Runs of models of current state and of history.
+
+    A run takes the change events that its model has not seen, finds the keys that they name, computes these keys anew and
+    puts the difference into the model. A key is computed from its earliest new event on, starting from the version that
+    was open there, which the model itself still has; where it has not, from all events of the key. -#}
+
+{%- macro _run_applied(run) -%}
+    {%- set call = run.call -%}
+    {%- set upstream = spark_cdc._incremental_upstream(call.changes) -%}
+    {%- set events = spark_cdc._facts_of_upstream(run, upstream) -%}
+    {%- set done = {'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.generation, 'spark_cdc.begun': ''} -%}
+    {%- if run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.generation
+        or run.properties['spark_cdc.definition'] != run.definition or events.touch_all -%}
+        {%- if not run.is_full and run.properties['spark_cdc.definition'] != run.definition -%}
+            {%- do spark_cdc._check_columns(run, spark_cdc._applied(call)) -%}
+        {%- endif -%}
+        {%- do spark_cdc._store_all(
+            run, spark_cdc._applied(call), done, ['cdc_is_current'] if call.builds == 'history' else none
+        ) -%}
+    {%- elif not events.new -%}
+        {%- call noop_statement('main', 'no new change events') -%}{%- endcall -%}
+    {%- else -%}
+        {%- do spark_cdc._apply_new_events(run, events, done) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- The select that the model is; in an increment, of the keys that it touches. -#}
+{%- macro _applied(call, changes=none, increment=none) -%}
+    {%- set changes = changes or call.changes -%}
+    {%- if call.builds == 'history' -%}
+        {{ return(spark_cdc._history(changes, call.table, call.granularity, increment)) }}
+    {%- endif -%}
+    {{ return(spark_cdc._current_state(changes, call.table, call.keep_deleted, increment)) }}
+{%- endmacro -%}
+
+{#- The incremental model of change events that a relation is, or is a view over: {'relation': …, 'is_direct': …}. None
+    where there is none: then everything is built anew each time. -#}
+{%- macro _incremental_upstream(changes) -%}
+    {{ return(spark_cdc._incremental_node(spark_cdc._node_of(changes), true)) }}
+{%- endmacro -%}
+
+{%- macro _incremental_node(node, is_direct) -%}
+    {%- if node is none or node is undefined or node.resource_type != 'model' -%}
+        {{ return(none) }}
+    {%- elif node.config.materialized == 'cdc_incremental' -%}
+        {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
+        {{ return({'relation': relation, 'is_direct': is_direct}) }}
+    {%- elif node.config.materialized == 'view' and node.depends_on.nodes | length == 1 -%}
+        {{ return(spark_cdc._incremental_node(graph.nodes.get(node.depends_on.nodes[0]), false)) }}
+    {%- endif -%}
+    {{ return(none) }}
+{%- endmacro -%}
+
+{#- What the upstream has that the model has not seen: `last`, its last batch; `generation`; `new`, whether there is
+    anything; `from`, the first commit sequence it concerns; `touch_all`, whether every key is concerned. -#}
+{%- macro _facts_of_upstream(run, upstream) -%}
+    {%- if upstream is none -%}
+        {{ return({'last': none, 'generation': '', 'new': true, 'touch_all': true}) }}
+    {%- endif -%}
+    {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
+    {%- set applied = spark_cdc._literal(run.properties.get('spark_cdc.applied', '')) -%}
+    {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '') -%}
+    {%- set has_replaced = spark_cdc._is_there(replaced) -%}
+    {%- set facts -%}
+select
+    max(cdc_batch),
+    min(case when cdc_batch > {{ applied }} then cdc_commit_sequence end),
+    count_if(cdc_batch > {{ applied }} and cdc_operation = 'truncate')
+from {{ '{}' }}
+    {%- endset -%}
+    {%- set rows = [run_query(facts.replace('{}', run.call.changes | string)).rows[0]] -%}
+    {%- if has_replaced -%}
+        {%- do rows.append(run_query(facts.replace('{}', replaced | string)).rows[0]) -%}
+    {%- endif -%}
+    {%- set lasts, froms = rows | map(attribute=0) | select | list, rows | map(attribute=1) | select | list -%}
+    {%- set is_replaced = has_replaced and rows[1][1] is not none -%}
+    {{ return({
+        'last': lasts | max if lasts else none,
+        'generation': generation,
+        'new': froms | length > 0,
+        'from': froms | min if froms else none,
+        'replaced': replaced if is_replaced else none,
+        'touch_all': rows | map(attribute=2) | select | list | length > 0 or (is_replaced and not upstream.is_direct),
+    }) }}
+{%- endmacro -%}
+
+{#- An increment. -#}
+{%- macro _apply_new_events(run, events, done) -%}
+    {%- set call = run.call -%}
+    {%- set table = call.table -%}
+    {%- set touched = spark_cdc._helper('touched_' ~ run.suffix) -%}
+    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- set columns = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) -%}{%- do columns.append(column.name) -%}{%- endfor -%}
+    {%- do run_query('create table ' ~ touched ~ ' using parquet as\n' ~ spark_cdc._touched_keys(run, events)) -%}
+    {%- set first = run_query('select min(cdc_from) from ' ~ touched).rows[0][0] or '' -%}
+    {%- set changes = call.changes | string if first == ''
+        else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
+    {%- set made = spark_cdc._applied(call, changes, {
+        'touched': touched, 'base': spark_cdc._open_versions(run, touched)
+    }) -%}
+    {%- set same_key = spark_cdc._same_key('stored', 'touched', table.key) -%}
+    {%- set existing -%}
+select
+    stored.*,
+    touched.cdc_from
+from {{ run.target }} as stored
+inner join {{ touched }} as touched
+    on {{ same_key }}
+    {%- if call.builds == 'history' %}
+where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
+    {%- endif %}
+    {%- endset -%}
+    {#- a key that is deleted, and about which the new events say nothing more, stays as it is -#}
+    {%- set goes = "existing.cdc_from = '' or not existing.cdc_is_deleted" if call.keep_deleted else 'true' -%}
+    {%- set identity = table.key + (['cdc_valid_from_sequence'] if call.builds == 'history' else []) -%}
+    {%- do run_query(
+        'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._difference(existing, made, identity, columns, goes)
+    ) -%}
+    {%- if run.file_format != 'parquet' and call.builds == 'current_state' -%}
+        {%- do spark_cdc._store_properties(run, {'spark_cdc.begun': run.batch}) -%}
+    {%- endif -%}
+    {%- set prune = none -%}
+    {%- if call.builds == 'history' and run_query(
+        'select count(*) from ' ~ increment ~ ' where cdc_is_removed and not cdc_is_current'
+    ).rows[0][0] == 0 -%}
+        {%- set prune = 'stored.cdc_is_current' -%}
+    {%- endif -%}
+    {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
+    {%- do run_query('drop table if exists ' ~ touched) -%}
+    {%- do run_query('drop table if exists ' ~ increment) -%}
+{%- endmacro -%}
+
+{%- macro _same_key(left, right, key) -%}
+    {%- for name in key -%}
+        {{ left }}.{{ spark_cdc._quote(name) }} <=> {{ right }}.{{ spark_cdc._quote(name) }}{{ ' and ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- The keys that the new events name, each with `cdc_from`: the commit sequence from which on it is computed anew, '' if
+    from its first event. -#}
+{%- macro _touched_keys(run, events) -%}
+    {%- set key = run.call.table.key -%}
+    {%- set applied = spark_cdc._literal(run.properties['spark_cdc.applied']) -%}
+    {%- set key_list = spark_cdc._column_list(key) -%}
+    {#- what an event names: its key, and that of its before image -#}
+    {%- set named -%}
+lateral view explode(
+    case
+        when cdc_operation = 'update' and cdc_before is not null then array(false, true)
+        else array(false)
+    end
+) sides as cdc_leaves
+    {%- endset -%}
+    {%- set keys = [] -%}
+    {%- for name in key -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do keys.append(
+            'case when cdc_leaves then coalesce(cdc_before.' ~ column ~ ', ' ~ column ~ ') else ' ~ column ~ ' end as ' ~ column
+        ) -%}
+    {%- endfor -%}
+with new_events as (
+    select
+        {{ keys | join(',\n') | indent(8) }},
+        cdc_commit_sequence,
+        false as cdc_is_replaced
+    from {{ run.call.changes }}
+        {{ named | indent(8) }}
+    where cdc_batch > {{ applied }}
+    {%- if events.replaced %}
+    union all
+    select
+        {{ keys | join(',\n') | indent(8) }},
+        cdc_commit_sequence,
+        true as cdc_is_replaced
+    from {{ events.replaced }}
+        {{ named | indent(8) }}
+    where cdc_batch > {{ applied }}
+    {%- endif %}
+),
+
+named_keys as (
+    select
+        {{ key_list }},
+        min(cdc_commit_sequence) as cdc_first,
+        bool_or(cdc_is_replaced) as cdc_is_replaced
+    from new_events
+    group by {{ key_list }}
+)
+    {%- if run.call.builds == 'history' %}
+
+select
+    {{ key_list }},
+    {{ 'cdc_first' if run.call.granularity == 'commit' else "''" }} as cdc_from
+from named_keys
+    {%- elif run.properties.get('spark_cdc.begun') %}
+
+-- the last run was killed while it wrote: what the model has may be from before or after it
+select
+    {{ key_list }},
+    '' as cdc_from
+from named_keys
+    {%- else %},
+
+-- the last commit that the model knows of these keys, where that does not lie before the new events
+known_events as (
+    select
+        {{ keys | join(',\n') | indent(8) }},
+        cdc_commit_sequence
+    from {{ run.call.changes }}
+        {{ named | indent(8) }}
+    where
+        cdc_batch <= {{ applied }}
+        and cdc_commit_sequence >= {{ spark_cdc._literal(events.from) }}
+    union all
+    select
+        {{ key_list }},
+        cdc_commit_sequence
+    from {{ run.target }}
+    where cdc_commit_sequence >= {{ spark_cdc._literal(events.from) }}
+),
+
+known_keys as (
+    select
+        {{ key_list }},
+        max(cdc_commit_sequence) as cdc_last
+    from known_events
+    group by {{ key_list }}
+)
+
+select
+    {{ spark_cdc._column_list(key, 'named_keys.') }},
+    -- the model has the row after the last change only: before that, it is not known
+    case
+        when named_keys.cdc_is_replaced or known_keys.cdc_last >= named_keys.cdc_first then ''
+        else named_keys.cdc_first
+    end as cdc_from
+from named_keys
+left join known_keys
+    on {{ spark_cdc._same_key('named_keys', 'known_keys', key) }}
+    {%- endif %}
+{%- endmacro -%}
+
+{#- The rows that the model has of the touched keys where their new events begin, as effects on their keys. -#}
+{%- macro _open_versions(run, touched) -%}
+    {%- set table = run.call.table -%}
+    {%- if run.call.builds == 'history' -%}
+        {%- set begin, sequence, commit_at = 'cdc_valid_from_sequence', "concat(stored.cdc_valid_from_sequence, '~')", 'cdc_valid_from' -%}
+        {#- its event's place is not known here, but nothing of that transaction comes after it: ~ is behind all others -#}
+        {%- set is_open = 'stored.cdc_valid_from_sequence < touched.cdc_from'
+            ~ '\n    and (stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from)' -%}
+    {%- else -%}
+        {%- set begin, sequence, commit_at = 'cdc_commit_sequence', 'stored.cdc_sequence', 'cdc_commit_at' -%}
+        {%- set is_open = "touched.cdc_from <> ''" ~ ('\n    and not stored.cdc_is_deleted' if run.call.keep_deleted else '') -%}
+    {%- endif -%}
+select
+    {{ spark_cdc._column_list(table.columns, 'stored.') }},
+    stored.cdc_operation,
+    {{ sequence }} as cdc_sequence,
+    stored.{{ begin }} as cdc_commit_sequence,
+    stored.{{ commit_at }} as cdc_commit_at
+from {{ run.target }} as stored
+inner join {{ touched }} as touched
+    on {{ spark_cdc._same_key('stored', 'touched', table.key) }}
+where
+    {{ is_open }}
+{%- endmacro -%}

@@ -1,0 +1,369 @@
+{#- Runs of models of change events and of quarantined rows.
+
+    The model keeps every raw row that it has read in <model>__cdc_raw, since rows may leave the raw relation. A run looks
+    for rows of the raw relation that are not there, reads with them the older rows that they can change the meaning of,
+    decodes those and puts the difference into the model. Then it adds the new rows to those it has read: a run that is
+    killed before that finds them again, and comes to the same.
+
+    What a decoder gives to this, in its macro _together_<decoder>(layout), a dict:
+      group            SQL over a raw row, text: two raw rows matter for each other only where it is the same (in Qlik's
+                       change tables the time part of the change sequence). NULL: the row matters for no other.
+      sequence_prefix  the group is the first so many characters of the cdc_sequence of each event made of the row. -#}
+
+{%- macro _run_decoded(run) -%}
+    {%- set layout = run.call.layout -%}
+    {%- set together = spark_cdc._of_decoder('together', run.call.decoder)(layout) -%}
+    {%- do run.update({
+        'raw': spark_cdc._helper('raw'),
+        'replaced': spark_cdc._helper('replaced'),
+        'read': spark_cdc._helper('read_' ~ run.suffix),
+        'together': together,
+    }) -%}
+    {%- set watermark = spark_cdc._raw_watermark(layout) -%}
+    {%- set is_known = not run.is_full and spark_cdc._is_there(run.raw)
+        and spark_cdc._properties(run.raw).get('spark_cdc.generation') == run.properties['spark_cdc.generation'] -%}
+    {%- if not is_known -%}
+        {%- do run.update({'is_full': true}) -%}
+        {%- do spark_cdc._decode_all(run) -%}
+    {%- else -%}
+        {%- do spark_cdc._read_new_rows(run, watermark) -%}
+        {%- if run.properties['spark_cdc.definition'] != run.definition -%}
+            {%- do spark_cdc._decode_again(run) -%}
+        {%- else -%}
+            {%- do spark_cdc._decode_new_rows(run) -%}
+        {%- endif -%}
+        {%- do run_query('drop table if exists ' ~ run.read) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- The select that the model is, over the raw rows in `relation`. -#}
+{%- macro _decoded(run, relation) -%}
+    {%- set layout = dict(run.call.layout, relation=relation) -%}
+    {%- if run.call.builds == 'events' -%}
+        {{ return(spark_cdc['_events_' ~ run.call.decoder](layout, run.batch)) }}
+    {%- endif -%}
+    {{ return(spark_cdc['_quarantine_' ~ run.call.decoder](layout)) }}
+{%- endmacro -%}
+
+{#- A full refresh: from the rows that the raw relation has now. They are copied first, so that all is read from one state. -#}
+{%- macro _decode_all(run) -%}
+    {%- do run_query('drop table if exists ' ~ run.raw) -%}
+    {%- do run_query('drop table if exists ' ~ run.replaced) -%}
+    {%- do run_query(spark_cdc._create_as(
+        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), {'spark_cdc.generation': run.batch}
+    )) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
+{%- endmacro -%}
+
+{#- The call or its columns changed: everything is decoded anew, from the rows that were read and the new ones. -#}
+{%- macro _decode_again(run) -%}
+    {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
+    {%- do spark_cdc._keep_new_rows(run) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
+    {%- do run_query(
+        'alter table ' ~ run.raw ~ " set tblproperties ('spark_cdc.generation' = " ~ spark_cdc._literal(run.batch) ~ ')'
+    ) -%}
+    {%- do run_query('drop table if exists ' ~ run.replaced) -%}
+{%- endmacro -%}
+
+{#- An increment. -#}
+{%- macro _decode_new_rows(run) -%}
+    {%- set new = run_query(
+        'select count(*), min(cdc_group), max(cdc_group), count_if(cdc_group is null) from ' ~ run.read
+    ).rows[0] -%}
+    {%- if new[0] == 0 -%}
+        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do spark_cdc._read_related_rows(run, new[1], new[2]) -%}
+    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- if run.call.builds == 'events' -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[1], new[2])) -%}
+        {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._store_increment(
+            run, increment, ['cdc_sequence'], none,
+            spark_cdc._sequence_range('stored.cdc_sequence', new[1], new[2])
+        ) -%}
+    {%- else -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._quarantine_difference(run)) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['raw'], none) -%}
+    {%- endif -%}
+    {%- do spark_cdc._keep_new_rows(run) -%}
+    {%- do run_query('drop table if exists ' ~ increment) -%}
+{%- endmacro -%}
+
+
+{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; NULLs do
+    not count, so a column that is added later changes no old row) and the group. -#}
+{%- macro _delivered(run, relation) -%}
+    {%- set parts = [] -%}
+    {%- for name, data_type in run.call.layout.types_there.items() -%}
+        {%- set value = spark_cdc._quote(name) -%}
+        {%- if modules.re.search('\\b(map\\s*<|variant\\b)', data_type | lower | string) -%}
+            {%- set value = 'to_json(struct(' ~ value ~ '))' -%}
+        {%- endif -%}
+        {%- do parts.append(
+            'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
+        ) -%}
+    {%- endfor -%}
+select
+    {%- for name in run.call.layout.types_there %}
+    {{ spark_cdc._quote(name) }},
+    {%- endfor %}
+    xxhash64(
+        {{ parts | join(',\n') | indent(8) }}
+    ) as cdc_hash_1,
+    xxhash64(
+        'second',
+        {{ parts | join(',\n') | indent(8) }}
+    ) as cdc_hash_2,
+    {{ run.together.group | indent(4) }} as cdc_group
+from {{ relation }}
+{%- endmacro -%}
+
+{#- Writes the raw rows that were not read yet into `run.read`. A row that is there more often than it was read is new
+    for the rest. -#}
+{%- macro _read_new_rows(run, watermark) -%}
+    {%- set there = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.raw) -%}{%- do there.append(column.name | lower) -%}{%- endfor -%}
+    {%- set added = [] -%}
+    {%- for name, data_type in run.call.layout.types_there.items() if name | lower not in there -%}
+        {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ data_type) -%}
+    {%- endfor -%}
+    {%- if added -%}
+        {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
+    {%- endif -%}
+    {%- set since = spark_cdc._since_watermark(run, watermark) -%}
+    {%- set sql -%}
+create table {{ run.read }} using parquet as
+with delivered as (
+    {{ spark_cdc._delivered(run, run.call.layout.relation ~ ' as raw\n' ~ since.replace('cdc_rows', 'raw')) | indent(4) }}
+),
+
+known as (
+    select
+        cdc_hash_1,
+        cdc_hash_2,
+        count(*) as cdc_times
+    from {{ run.raw }} as raw
+    {{ since.replace('cdc_rows', 'raw') | indent(4) }}
+    group by cdc_hash_1, cdc_hash_2
+),
+
+arrived as (
+    select
+        cdc_hash_1,
+        cdc_hash_2,
+        count(*) as cdc_times
+    from delivered
+    group by cdc_hash_1, cdc_hash_2
+),
+
+missing as (
+    select
+        arrived.cdc_hash_1,
+        arrived.cdc_hash_2,
+        arrived.cdc_times - coalesce(known.cdc_times, 0) as cdc_times
+    from arrived
+    left join known
+        on arrived.cdc_hash_1 = known.cdc_hash_1 and arrived.cdc_hash_2 = known.cdc_hash_2
+    where arrived.cdc_times > coalesce(known.cdc_times, 0)
+),
+
+numbered as (
+    select
+        delivered.*,
+        missing.cdc_times,
+        row_number() over (
+            partition by delivered.cdc_hash_1, delivered.cdc_hash_2
+            order by delivered.cdc_hash_1
+        ) as cdc_number
+    from delivered
+    inner join missing
+        on delivered.cdc_hash_1 = missing.cdc_hash_1 and delivered.cdc_hash_2 = missing.cdc_hash_2
+)
+
+select
+    * except (cdc_times, cdc_number),
+    true as cdc_is_new
+from numbered
+where cdc_number <= cdc_times
+    {%- endset -%}
+    {%- do run_query(sql) -%}
+{%- endmacro -%}
+
+{#- Adds to `run.read` the older rows that the new ones are decoded with: those of their groups, which all lie between
+    `low` and `high`; of rows without a group the deliveries of the same row, for their number. -#}
+{%- macro _read_related_rows(run, low, high) -%}
+    {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
+    {%- set sql -%}
+insert into {{ run.read }} ({{ names }}, cdc_is_new)
+    {%- if low is not none %}
+select {{ names }}, false as cdc_is_new
+from {{ run.raw }}
+where
+    cdc_group >= {{ spark_cdc._literal(low) }}
+    and cdc_group <= {{ spark_cdc._literal(high) }}
+    and cdc_group in (select cdc_group from {{ run.read }})
+union all
+    {%- endif %}
+select {{ names }}, false as cdc_is_new
+from {{ run.raw }}
+where
+    cdc_group is null
+    and (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }} where cdc_group is null)
+    {%- endset -%}
+    {%- do run_query(sql) -%}
+{%- endmacro -%}
+
+{#- The new rows join those that were read. -#}
+{%- macro _keep_new_rows(run) -%}
+    {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
+    {%- do spark_cdc._check_claim(run) -%}
+    {%- do run_query(
+        'insert into ' ~ run.raw ~ ' (' ~ names ~ ')\nselect ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new'
+    ) -%}
+{%- endmacro -%}
+
+
+{#- Where the sequences lie whose groups lie between two groups. -#}
+{%- macro _sequence_range(column, low, high) -%}
+    {%- if low is none -%}
+        {{ return('false') }}
+    {%- endif -%}
+    {{ return(
+        column ~ ' >= ' ~ spark_cdc._literal(low) ~ ' and ' ~ column ~ ' < ' ~ spark_cdc._literal(high ~ '~')
+    ) }}
+{%- endmacro -%}
+
+{#- What changes in the model's events. -#}
+{%- macro _events_difference(run, low, high) -%}
+    {%- set names = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) if column.name != 'cdc_batch' -%}
+        {%- do names.append(column.name) -%}
+    {%- endfor -%}
+    {%- set existing -%}
+select * from {{ run.target }}
+where
+    {{ spark_cdc._sequence_range('cdc_sequence', low, high) }}
+    and left(cdc_sequence, {{ run.together.sequence_prefix }}) in (select cdc_group from {{ run.read }})
+    {%- endset -%}
+select
+    *,
+    {{ spark_cdc._literal(run.batch) }} as cdc_batch
+from (
+    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], names) | indent(4) }}
+) as difference
+{%- endmacro -%}
+
+{#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
+    is known by its raw row alone, which may have several. -#}
+{%- macro _quarantine_difference(run) -%}
+with entries as (
+    {{ spark_cdc._decoded(run, run.read) | indent(4) }}
+),
+
+rows_read as (
+    select distinct {{ spark_cdc._raw_json(run.call.layout.types_there) | indent(4) }} as cdc_raw
+    from {{ run.read }}
+)
+
+select
+    true as cdc_is_removed,
+    cast(null as string) as cdc_source,
+    cast(null as string) as reason,
+    cast(null as string) as detail,
+    cdc_raw as raw
+from rows_read
+where cdc_raw in (select raw from {{ run.target }})
+union all
+select
+    false as cdc_is_removed,
+    cdc_source,
+    reason,
+    detail,
+    raw
+from entries
+{%- endmacro -%}
+
+{#- Keeps the events that are taken out, or that name other keys than before: the models built on this one compute the keys
+    that these name anew. Written before the model: a run that is killed between has kept too much, which harms nothing. -#}
+{%- macro _keep_replaced_events(run, increment) -%}
+    {%- set names_named = ["'is_truncate', cdc_operation = 'truncate'", "'commit', cdc_commit_sequence"] -%}
+    {%- for name in run.call.layout.key -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do names_named.append("'key_" ~ loop.index ~ "', " ~ column ~ ", 'before_" ~ loop.index ~ "', cdc_before." ~ column) -%}
+    {%- endfor -%}
+    {%- set replaced -%}
+with sides as (
+    select
+        *,
+        named_struct({{ names_named | join(', ') }}) as cdc_names
+    from {{ increment }}
+)
+
+select removed.* except (cdc_is_removed, cdc_names)
+from sides as removed
+left anti join sides as kept
+    on
+        kept.cdc_sequence = removed.cdc_sequence
+        and kept.cdc_names <=> removed.cdc_names
+        and not kept.cdc_is_removed
+where removed.cdc_is_removed
+    {%- endset -%}
+    {%- if run_query('select count(*) from (' ~ replaced ~ ') as replaced').rows[0][0] > 0 -%}
+        {%- if spark_cdc._is_there(run.replaced) -%}
+            {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
+        {%- else -%}
+            {%- do run_query(spark_cdc._create_as(run, run.replaced, replaced)) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- The config raw_watermark as {'column': …, 'within': […]}, names as the relation spells them; none where it is not set. -#}
+{%- macro _raw_watermark(layout) -%}
+    {%- set given = config.get('raw_watermark') -%}
+    {%- if given is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set example = "config(materialized='cdc_incremental', raw_watermark={'column': 'offset', 'within': ['topic', 'partition']})" -%}
+    {%- if given is not string and (given is not mapping or 'column' not in given or given.keys() | reject('in', ['column', 'within']) | list) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'raw_watermark is ' ~ given,
+            "the name of a column of the raw relation that never decreases, or {'column': …, 'within': [...]}", example
+        ) }}
+    {%- endif -%}
+    {%- set given = {'column': given} if given is string else given -%}
+    {%- set known = layout.types_there | list -%}
+    {{ return({
+        'column': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0],
+        'within': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', given.get('within', []), known, example),
+    }) }}
+{%- endmacro -%}
+
+{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. -#}
+{%- macro _since_watermark(run, watermark) -%}
+    {%- if watermark is none -%}
+        {{ return('') }}
+    {%- endif -%}
+    {%- set column = spark_cdc._quote(watermark.column) -%}
+    {%- if not watermark.within -%}
+        {%- set last = run_query('select cast(max(' ~ column ~ ') as string) from ' ~ run.raw).rows[0][0] -%}
+        {%- if last is none -%}
+            {{ return('') }}
+        {%- endif -%}
+        {%- set last = 'cast(' ~ spark_cdc._literal(last) ~ ' as ' ~ run.call.layout.types_there[watermark.column] ~ ')' -%}
+        {{ return('where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ last) }}
+    {%- endif -%}
+    {%- set within = [] -%}
+    {%- for name in watermark.within -%}
+        {%- do within.append('cdc_rows.' ~ spark_cdc._quote(name) ~ ' <=> last.' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+    {%- set names = spark_cdc._column_list(watermark.within) -%}
+    {{ return(
+        'left anti join (select ' ~ names ~ ', max(' ~ column ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
+        ~ ') as last\n    on ' ~ within | join(' and ') ~ ' and cdc_rows.' ~ column ~ ' < last.cdc_last'
+    ) }}
+{%- endmacro -%}

@@ -1,0 +1,339 @@
+{#- Where an incremental model is stored, and how one run replaces what the run before it left.
+
+    A model on Iceberg or Delta is a table of that format; a run changes it in one commit. On parquet it is a view over the
+    table <model>__cdc_<run>; a run writes a new such table and then replaces the view, which is one step in the metastore.
+    What a run has to know of the runs before it stands in the properties of the model, written in that same step. -#}
+
+{#- What a run works with: a dict. Says that this run has the model, and takes it from whoever has it. -#}
+{%- macro _begin_run(call) -%}
+    {%- set file_format = config.get('file_format', 'parquet') -%}
+    {%- if file_format not in ('parquet', 'iceberg', 'delta') -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'file_format is ' ~ file_format, 'parquet, iceberg or delta',
+            "config(materialized='cdc_incremental', file_format='iceberg')"
+        ) }}
+    {%- endif -%}
+    {%- set existing = load_relation(this) -%}
+    {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
+    {%- set is_ours = properties.get('spark_cdc.file_format') == file_format -%}
+    {%- set kind = 'view' if file_format == 'parquet' else 'table' -%}
+    {%- set last = run_query('select max(cdc_batch) from ' ~ existing).rows[0][0] if is_ours and call.builds == 'events' else none -%}
+    {%- set batch = spark_cdc._next_batch(last or '') -%}
+    {%- set run = {
+        'call': call,
+        'file_format': file_format,
+        'target': this.incorporate(type=kind),
+        'existing': existing,
+        'properties': properties if is_ours else {},
+        'is_full': should_full_refresh() or not is_ours,
+        'batch': batch,
+        'suffix': modules.re.sub('[^0-9x]', '', batch | replace('+', 'x')),
+        'definition': local_md5(tojson(call.definition, sort_keys=true)),
+    } -%}
+    {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
+    {%- set can_be_replaced = existing is not none and (
+        (file_format == 'iceberg' and existing.is_iceberg) or (file_format == 'delta' and existing.is_delta)
+    ) -%}
+    {%- if existing is not none and not is_ours and not can_be_replaced -%}
+        {%- do adapter.drop_relation(existing) -%}
+    {%- endif -%}
+    {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
+    {%- do spark_cdc._clean_up(run) -%}
+    {{ return(run) }}
+{%- endmacro -%}
+
+{#- Lets go of the model. -#}
+{%- macro _end_run(run) -%}
+    {%- do spark_cdc._clean_up(run) -%}
+    {%- do run_query('drop table if exists ' ~ run.claim) -%}
+{%- endmacro -%}
+
+{#- A run's number: later runs compare greater, also where the clock went back. -#}
+{%- macro _next_batch(last) -%}
+    {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ') -%}
+    {{ return(now if now > last else last ~ '+') }}
+{%- endmacro -%}
+
+{#- A relation that belongs to this model: <model>__cdc_<name>. -#}
+{%- macro _helper(name, of=none) -%}
+    {%- set of = of or this -%}
+    {{ return(api.Relation.create(
+        database=of.database, schema=of.schema, identifier=of.identifier ~ '__cdc_' ~ name, type='table'
+    )) }}
+{%- endmacro -%}
+
+{#- Whether a relation is there, asked of the metastore: dbt's own list does not know what this run has made. -#}
+{%- macro _is_there(relation) -%}
+    {%- set found = run_query('show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") -%}
+    {{ return(found | length > 0) }}
+{%- endmacro -%}
+
+{#- The table properties of a relation, a dict. -#}
+{%- macro _properties(relation) -%}
+    {%- set properties = {} -%}
+    {%- for row in run_query('show tblproperties ' ~ relation) -%}
+        {%- do properties.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {{ return(properties) }}
+{%- endmacro -%}
+
+{#- Drops what killed runs have left: their claims, their tables between, and on parquet all but the model's table and
+    the one before it, which somebody may still be reading. -#}
+{%- macro _clean_up(run) -%}
+    {%- set prefix = this.identifier ~ '__cdc_' -%}
+    {%- set kept = [
+        run.claim.identifier, prefix ~ 'raw', prefix ~ 'replaced',
+        run.properties.get('spark_cdc.stored_in'), run.properties.get('spark_cdc.stored_in_before')
+    ] -%}
+    {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
+        {%- if row[1] not in kept and modules.re.fullmatch('(run_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
+            {%- do run_query('drop table if exists ' ~ this.incorporate(path={'identifier': row[1]}, type='table')) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- Stops where another run of the model has begun after this one, before it can overwrite what that one does. -#}
+{%- macro _check_claim(run) -%}
+    {%- if not spark_cdc._is_there(run.claim) -%}
+        {{ exceptions.raise_compiler_error(
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, which therefore stops; nothing is'
+            ~ ' wrong with the table. Run one at a time.'
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- Properties as they stand in SQL. -#}
+{%- macro _property_list(properties) -%}
+    {%- for name, value in properties.items() -%}
+        {{ spark_cdc._literal(name) }} = {{ spark_cdc._literal(value | string) }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- `create table … as`, in the model's format, with what the model's config says. -#}
+{%- macro _create_as(run, relation, sql, properties={}, partition_by=none) -%}
+    {%- set own = {} -%}
+    {%- if run.file_format == 'iceberg' -%}
+        {#- a row that changes is marked in a small file of its own, and its data file stays -#}
+        {%- do own.update({
+            'format-version': '3', 'write.merge.mode': 'merge-on-read', 'write.delete.mode': 'merge-on-read',
+            'write.update.mode': 'merge-on-read',
+        }) -%}
+    {%- elif run.file_format == 'delta' -%}
+        {%- do own.update({'delta.enableDeletionVectors': 'true', 'delta.columnMapping.mode': 'name'}) -%}
+    {%- endif -%}
+    {%- do own.update(config.get('tblproperties') or {}) -%}
+    {%- do own.update(properties) -%}
+    {%- set root = config.get('location_root') -%}
+create {{ 'or replace ' if run.file_format != 'parquet' }}table {{ relation }}
+using {{ run.file_format }}
+{{ options_clause() }}
+    {%- if config.get('partition_by') is not none %}
+{{ partition_cols(label='partitioned by') }}
+    {%- elif partition_by is not none and run.file_format != 'parquet' %}
+partitioned by ({{ spark_cdc._column_list(partition_by) }})
+    {%- endif %}
+{{ clustered_cols(label='clustered by') }}
+    {%- if root is not none %}
+location {{ spark_cdc._literal(root ~ '/' ~ relation.identifier) }}
+    {%- endif %}
+{{ comment_clause() }}
+    {%- if own %}
+tblproperties ({{ spark_cdc._property_list(own) }})
+    {%- endif %}
+as
+{{ sql }}
+{%- endmacro -%}
+
+{#- Makes the model anew from `sql`. -#}
+{%- macro _store_all(run, sql, properties, partition_by=none) -%}
+    {%- set sql = spark_cdc._as_contracted(sql) -%}
+    {%- set properties = spark_cdc._all_properties(run, properties) -%}
+    {%- do spark_cdc._check_claim(run) -%}
+    {%- if run.file_format == 'parquet' -%}
+        {%- do spark_cdc._store_version(run, sql, properties) -%}
+    {%- else -%}
+        {%- call statement('main') -%}
+            {{ spark_cdc._create_as(run, run.target, sql, properties, partition_by) }}
+        {%- endcall -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Changes the model by `increment`: a table of rows to take out, of which only the `identity` columns count, and of rows
+    to put in. `changed` are the properties that change, or none; `prune` is a condition on the model's rows that all rows
+    to take out meet. -#}
+{%- macro _store_increment(run, increment, identity, changed, prune=none) -%}
+    {%- set properties = spark_cdc._all_properties(run, changed) -%}
+    {%- set names = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) -%}{%- do names.append(column.name) -%}{%- endfor -%}
+    {%- set same = [] -%}
+    {%- for name in identity -%}
+        {%- do same.append('stored.' ~ spark_cdc._quote(name) ~ ' <=> increment.' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+    {%- set counts = run_query(
+        'select count_if(cdc_is_removed), count_if(not cdc_is_removed) from ' ~ increment
+    ).rows[0] -%}
+    {%- do spark_cdc._check_claim(run) -%}
+    {%- if counts[0] == 0 and counts[1] == 0 -%}
+        {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
+    {%- elif run.file_format == 'parquet' -%}
+        {%- set columns = spark_cdc._column_list(names) -%}
+        {%- set stored = this.incorporate(path={'identifier': run.properties['spark_cdc.stored_in']}) -%}
+        {%- set sql -%}
+select {{ columns }} from {{ stored }} as stored
+left anti join (select * from {{ increment }} where cdc_is_removed) as increment
+    on {{ same | join(' and ') }}
+union all
+select {{ columns }} from {{ increment }}
+where not cdc_is_removed
+        {%- endset -%}
+        {%- do spark_cdc._store_version(run, sql, properties) -%}
+    {%- elif counts[0] == 0 -%}
+        {%- call statement('main') -%}
+insert into {{ run.target }} ({{ spark_cdc._column_list(names) }})
+select {{ spark_cdc._column_list(names) }} from {{ increment }}
+        {%- endcall -%}
+    {%- else -%}
+        {%- call statement('main') -%}
+merge into {{ run.target }} as stored
+using {{ increment }} as increment
+    on increment.cdc_is_removed and {{ same | join(' and ') }}{{ ' and ' ~ prune if prune }}
+when matched then delete
+when not matched and not increment.cdc_is_removed
+    then insert ({{ spark_cdc._column_list(names) }}) values ({{ spark_cdc._column_list(names, 'increment.') }})
+        {%- endcall -%}
+    {%- endif -%}
+    {%- if changed and run.properties.get('spark_cdc.applied') != changed['spark_cdc.applied'] -%}
+        {%- do spark_cdc._store_properties(run, changed) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- What every run writes into the model's properties, besides its own. -#}
+{%- macro _all_properties(run, properties) -%}
+    {%- set all_properties = {
+        'spark_cdc.file_format': run.file_format,
+        'spark_cdc.definition': run.definition,
+        'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
+    } -%}
+    {%- do all_properties.update(properties or {}) -%}
+    {{ return(all_properties) }}
+{%- endmacro -%}
+
+{#- Parquet: the next table, then the view over it. -#}
+{%- macro _store_version(run, sql, properties) -%}
+    {%- set version = spark_cdc._helper(run.suffix) -%}
+    {%- call statement('main') -%}
+        {{ spark_cdc._create_as(run, version, sql) }}
+    {%- endcall -%}
+    {%- do properties.update({'spark_cdc.stored_in': version.identifier}) -%}
+    {%- if run.properties.get('spark_cdc.stored_in') -%}
+        {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
+    {%- endif -%}
+    {%- do spark_cdc._check_claim(run) -%}
+    {%- set columns = [] -%}
+    {%- for column in adapter.get_columns_in_relation(version) -%}
+        {%- set described = {} -%}
+        {%- for known in model.columns.values() if config.persist_column_docs() and known.name | lower == column.name | lower -%}
+            {%- do described.update({'as': known.description}) -%}
+        {%- endfor -%}
+        {%- do columns.append(
+            spark_cdc._quote(column.name) ~ (' comment ' ~ spark_cdc._literal(described['as']) if described.get('as') else '')
+        ) -%}
+    {%- endfor -%}
+    {%- call statement('view') -%}
+create or replace view {{ run.target }} ({{ columns | join(', ') }})
+{{ comment_clause() }}
+tblproperties ({{ spark_cdc._property_list(properties) }})
+as select * from {{ version }}
+    {%- endcall -%}
+    {%- do run.properties.update(properties) -%}
+{%- endmacro -%}
+
+{#- Writes the properties, where no rows are written with them. -#}
+{%- macro _store_properties(run, properties) -%}
+    {%- call statement('properties') -%}
+alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }} set tblproperties ({{ spark_cdc._property_list(properties) }})
+    {%- endcall -%}
+    {%- do run.properties.update(properties) -%}
+{%- endmacro -%}
+
+{#- The select as the model's contract wants it, which it is checked against; without one, as it is. -#}
+{%- macro _as_contracted(sql) -%}
+    {%- if config.get('contract').enforced -%}
+        {{ get_assert_columns_equivalent(sql) }}
+        {{ return(get_select_subquery(sql)) }}
+    {%- endif -%}
+    {{ return(sql) }}
+{%- endmacro -%}
+
+
+{#- A model whose columns changed is made anew, from all that is known. New columns are fine, everything else stops. -#}
+{%- macro _check_columns(run, sql) -%}
+    {%- set now = {} -%}
+    {%- for column in get_column_schema_from_query(sql) -%}
+        {%- do now.update({column.name | lower: column.dtype}) -%}
+    {%- endfor -%}
+    {%- set gone = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) if column.name | lower not in now -%}
+        {%- do gone.append(column.name) -%}
+    {%- endfor -%}
+    {%- if gone -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental',
+            this ~ ' has the column ' ~ gone | join(', ') ~ ', which its model no longer gives',
+            'new columns; for any other change build the table anew',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- A select of what differs between two selects of rows with the same `columns`: the rows of `existing` to take out and
+    the rows of `made` to put in. Rows with the same `identity` are compared; of `existing` alone only those go that meet
+    `goes`, a condition on `existing`. -#}
+{%- macro _difference(existing, made, identity, columns, goes='true') -%}
+    {%- set same = [] -%}
+    {%- for name in identity -%}
+        {%- do same.append('existing.' ~ spark_cdc._quote(name) ~ ' <=> made.' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+with existing as (
+    {{ existing | indent(4) }}
+),
+
+made as (
+    {{ made | indent(4) }}
+),
+
+compared as (
+    select
+        existing.cdc_stored as cdc_old,
+        made.cdc_stored as cdc_new,
+        {{ goes }} as cdc_goes
+    from (
+        select
+            *,
+            {{ spark_cdc._struct(columns) | indent(12) }} as cdc_stored
+        from existing
+    ) as existing
+    full outer join (
+        select
+            *,
+            {{ spark_cdc._struct(columns) | indent(12) }} as cdc_stored
+        from made
+    ) as made
+        on {{ same | join(' and ') }}
+)
+
+select
+    cdc_is_removed,
+    cdc_row.*
+from compared
+    lateral view inline(array(
+        struct(true as cdc_is_removed, cdc_old as cdc_row),
+        struct(false as cdc_is_removed, cdc_new as cdc_row)
+    )) sides
+where
+    cdc_row is not null
+    and not cdc_old <=> cdc_new
+    and (cdc_new is not null or cdc_goes)
+{%- endmacro -%}

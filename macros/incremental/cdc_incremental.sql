@@ -1,0 +1,55 @@
+{#- The materialization of models whose body is one call of a decoder, of `quarantine`, of `current_state` or of `history`.
+    Its documentation is in _macros.yml; what a run does is in _decoded.sql and _applied.sql, where it writes in
+    _storage.sql. -#}
+{%- materialization cdc_incremental, adapter='spark' -%}
+    {%- set call = spark_cdc._declared_call() -%}
+    {%- set run = spark_cdc._begin_run(call) -%}
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if call.builds in ('events', 'quarantine') -%}
+        {%- do spark_cdc._run_decoded(run) -%}
+    {%- else -%}
+        {%- do spark_cdc._run_applied(run) -%}
+    {%- endif -%}
+    {%- do spark_cdc._end_run(run) -%}
+
+    {%- do apply_grants(run.target, config.get('grants'), should_revoke(run.existing, full_refresh_mode=run.is_full)) -%}
+    {%- do persist_docs(run.target, model) -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [run.target]}) }}
+{%- endmaterialization -%}
+
+
+{#- What the model's body calls: the arguments of `_declare`, which every public macro that can be a body hands over. The
+    body is rendered once more for it, now that its references are known. -#}
+{%- macro _declared_call() -%}
+    {%- set calls = [] -%}
+    {%- do model.update({'spark_cdc_calls': calls}) -%}
+    {%- set body = render(model.raw_code) -%}
+    {%- do model.pop('spark_cdc_calls') -%}
+    {%- if calls | length != 1 or body | trim != spark_cdc._declared_select(calls[0]) | trim -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'the body of ' ~ model.name ~ ' is more than one call of one of its macros, or another',
+            'one call of a decoder, of quarantine, of current_state or of history, and nothing else',
+            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}"
+        ) }}
+    {%- endif -%}
+    {{ return(calls[0]) }}
+{%- endmacro -%}
+
+{#- The select that a call gives: what the model is. -#}
+{%- macro _declared_select(call) -%}
+    {%- if call.builds == 'events' -%}
+        {{ return(spark_cdc['_events_' ~ call.decoder](call.layout, spark_cdc._batch())) }}
+    {%- elif call.builds == 'quarantine' -%}
+        {{ return(spark_cdc['_quarantine_' ~ call.decoder](call.layout)) }}
+    {%- endif -%}
+    {{ return(spark_cdc._applied(call)) }}
+{%- endmacro -%}
+
+{#- Hands what a body calls to the materialization; for every other one this does nothing. -#}
+{%- macro _declare(call) -%}
+    {%- if model is defined and model.spark_cdc_calls is defined -%}
+        {%- do model.spark_cdc_calls.append(call) -%}
+    {%- endif -%}
+{%- endmacro -%}
