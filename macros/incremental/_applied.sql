@@ -122,10 +122,8 @@ where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
         {%- do spark_cdc._store_properties(run, {'spark_cdc.begun': run.batch}) -%}
     {%- endif -%}
     {%- set prune = none -%}
-    {%- if call.builds == 'history' and run_query(
-        'select count(*) from ' ~ increment ~ ' where cdc_is_removed and not cdc_is_current'
-    ).rows[0][0] == 0 -%}
-        {%- set prune = 'stored.cdc_is_current' -%}
+    {%- if call.builds == 'history' and first != '' -%}
+        {%- set prune = '(stored.cdc_is_current or stored.cdc_valid_to_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}
     {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
     {%- do run_query('drop table if exists ' ~ touched) -%}

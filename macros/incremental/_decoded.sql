@@ -87,7 +87,7 @@
         ) -%}
     {%- else -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._quarantine_difference(run)) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], none) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do run_query('drop table if exists ' ~ increment) -%}
@@ -253,7 +253,7 @@ select
     *,
     {{ spark_cdc._literal(run.batch) }} as cdc_batch
 from (
-    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], names) | indent(4) }}
+    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], names, keep_old=true) | indent(4) }}
 ) as difference
 {%- endmacro -%}
 
@@ -290,29 +290,26 @@ from entries
 {#- Keeps the events that are taken out, or that name other keys than before: the models built on this one compute the keys
     that these name anew. Written before the model: a run that is killed between has kept too much, which harms nothing. -#}
 {%- macro _keep_replaced_events(run, increment) -%}
-    {%- set names_named = ["'is_truncate', cdc_operation = 'truncate'", "'commit', cdc_commit_sequence"] -%}
+    {%- set names = ["cdc_operation = 'truncate'", 'cdc_commit_sequence'] -%}
     {%- for name in run.call.layout.key -%}
-        {%- set column = spark_cdc._quote(name) -%}
-        {%- do names_named.append("'key_" ~ loop.index ~ "', " ~ column ~ ", 'before_" ~ loop.index ~ "', cdc_before." ~ column) -%}
+        {%- do names.append(spark_cdc._quote(name)) -%}
+        {%- do names.append('cdc_before.' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
     {%- set replaced -%}
-with sides as (
-    select
-        *,
-        named_struct({{ names_named | join(', ') }}) as cdc_names
-    from {{ increment }}
-)
-
-select removed.* except (cdc_is_removed, cdc_names)
-from sides as removed
-left anti join sides as kept
-    on
-        kept.cdc_sequence = removed.cdc_sequence
-        and kept.cdc_names <=> removed.cdc_names
-        and not kept.cdc_is_removed
-where removed.cdc_is_removed
+select
+    cdc_old.*,
+    cdc_batch
+from {{ increment }}
+where
+    cdc_old is not null
+    and (
+        cdc_is_removed
+        {%- for name in names %}
+        or not ({{ name }}) <=> (cdc_old.{{ name }})
+        {%- endfor %}
+    )
     {%- endset -%}
-    {%- if run_query('select count(*) from (' ~ replaced ~ ') as replaced').rows[0][0] > 0 -%}
+    {%- if run_query('select 1 from (' ~ replaced ~ ') as replaced limit 1') | length > 0 -%}
         {%- if spark_cdc._is_there(run.replaced) -%}
             {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
         {%- else -%}

@@ -159,48 +159,48 @@ as
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Changes the model by `increment`: a table of rows to take out, of which only the `identity` columns count, and of rows
-    to put in. `changed` are the properties that change, or none; `prune` is a condition on the model's rows that all rows
-    to take out meet. -#}
-{%- macro _store_increment(run, increment, identity, changed, prune=none) -%}
+{#- Changes the model by `increment`, a table of rows to put in place of those with the same `identity`, or, where
+    cdc_is_removed, to take out. Without `is_unique` several rows have one identity: all of those are taken out, then the
+    others put in. `changed` are the properties that change, or none; `prune` is a condition on the model's rows that
+    those meet which the increment can replace. -#}
+{%- macro _store_increment(run, increment, identity, changed, prune=none, is_unique=true) -%}
     {%- set properties = spark_cdc._all_properties(run, changed) -%}
-    {%- set names = [] -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) -%}{%- do names.append(column.name) -%}{%- endfor -%}
-    {%- set same = [] -%}
+    {%- set names, same, values = [], [], [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) -%}
+        {%- set name = spark_cdc._quote(column.name) -%}
+        {%- do names.append(name) -%}
+        {%- do values.append('stored.' ~ name ~ ' = increment.' ~ name) -%}
+    {%- endfor -%}
     {%- for name in identity -%}
         {%- do same.append('stored.' ~ spark_cdc._quote(name) ~ ' <=> increment.' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
-    {%- set counts = run_query(
-        'select count_if(cdc_is_removed), count_if(not cdc_is_removed) from ' ~ increment
-    ).rows[0] -%}
+    {%- set columns = names | join(', ') -%}
+    {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
     {%- do spark_cdc._check_claim(run) -%}
-    {%- if counts[0] == 0 and counts[1] == 0 -%}
+    {%- if not is_any -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- elif run.file_format == 'parquet' -%}
-        {%- set columns = spark_cdc._column_list(names) -%}
         {%- set stored = this.incorporate(path={'identifier': run.properties['spark_cdc.stored_in']}) -%}
         {%- set sql -%}
 select {{ columns }} from {{ stored }} as stored
-left anti join (select * from {{ increment }} where cdc_is_removed) as increment
+left anti join {{ increment }} as increment
     on {{ same | join(' and ') }}
 union all
 select {{ columns }} from {{ increment }}
 where not cdc_is_removed
         {%- endset -%}
         {%- do spark_cdc._store_version(run, sql, properties) -%}
-    {%- elif counts[0] == 0 -%}
-        {%- call statement('main') -%}
-insert into {{ run.target }} ({{ spark_cdc._column_list(names) }})
-select {{ spark_cdc._column_list(names) }} from {{ increment }}
-        {%- endcall -%}
     {%- else -%}
         {%- call statement('main') -%}
 merge into {{ run.target }} as stored
 using {{ increment }} as increment
-    on increment.cdc_is_removed and {{ same | join(' and ') }}{{ ' and ' ~ prune if prune }}
-when matched then delete
+    on {{ same | join(' and ') }}{{ ' and ' ~ prune if prune }}{{ ' and increment.cdc_is_removed' if not is_unique }}
+when matched and increment.cdc_is_removed then delete
+            {%- if is_unique %}
+when matched then update set {{ values | join(', ') }}
+            {%- endif %}
 when not matched and not increment.cdc_is_removed
-    then insert ({{ spark_cdc._column_list(names) }}) values ({{ spark_cdc._column_list(names, 'increment.') }})
+    then insert ({{ columns }}) values (increment.{{ names | join(', increment.') }})
         {%- endcall -%}
     {%- endif -%}
     {%- if changed and run.properties.get('spark_cdc.applied') != changed['spark_cdc.applied'] -%}
@@ -288,52 +288,48 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A select of what differs between two selects of rows with the same `columns`: the rows of `existing` to take out and
-    the rows of `made` to put in. Rows with the same `identity` are compared; of `existing` alone only those go that meet
-    `goes`, a condition on `existing`. -#}
-{%- macro _difference(existing, made, identity, columns, goes='true') -%}
+{#- A select of what differs between two selects of rows with the same `columns` and, both, one row for each `identity`: the
+    rows of `made` that `existing` has not, or has otherwise, and, as cdc_is_removed, those that it alone has, if they meet
+    `goes`, a condition on `existing`. With `keep_old`, cdc_old is the row of `existing`. -#}
+{%- macro _difference(existing, made, identity, columns, goes='true', keep_old=false) -%}
     {%- set same = [] -%}
     {%- for name in identity -%}
         {%- do same.append('existing.' ~ spark_cdc._quote(name) ~ ' <=> made.' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
 with existing as (
-    {{ existing | indent(4) }}
+    select
+        *,
+        {{ spark_cdc._struct(columns) | indent(8) }} as cdc_row
+    from (
+        {{ existing | indent(8) }}
+    ) as existing
 ),
 
 made as (
-    {{ made | indent(4) }}
+    select
+        *,
+        {{ spark_cdc._struct(columns) | indent(8) }} as cdc_row
+    from (
+        {{ made | indent(8) }}
+    ) as made
 ),
 
 compared as (
     select
-        existing.cdc_stored as cdc_old,
-        made.cdc_stored as cdc_new,
-        {{ goes }} as cdc_goes
-    from (
-        select
-            *,
-            {{ spark_cdc._struct(columns) | indent(12) }} as cdc_stored
-        from existing
-    ) as existing
-    full outer join (
-        select
-            *,
-            {{ spark_cdc._struct(columns) | indent(12) }} as cdc_stored
-        from made
-    ) as made
+        made.cdc_row is null as cdc_is_removed,
+        existing.cdc_row as cdc_old,
+        coalesce(made.cdc_row, existing.cdc_row) as cdc_row
+    from existing
+    full outer join made
         on {{ same | join(' and ') }}
+    where
+        not existing.cdc_row <=> made.cdc_row
+        and (made.cdc_row is not null or {{ goes }})
 )
 
 select
     cdc_is_removed,
+    {{ 'cdc_old,' if keep_old }}
     cdc_row.*
 from compared
-    lateral view inline(array(
-        struct(true as cdc_is_removed, cdc_old as cdc_row),
-        struct(false as cdc_is_removed, cdc_new as cdc_row)
-    )) sides
-where
-    cdc_row is not null
-    and not cdc_old <=> cdc_new
-    and (cdc_new is not null or cdc_goes)
 {%- endmacro -%}

@@ -125,26 +125,37 @@ def lint(compiled: Path) -> list[str]:
     return findings + (done.stdout.splitlines() if done.returncode else [])
 
 
-@contextlib.contextmanager
-def running(home: Path, *options: str) -> Iterator[Warehouse]:
-    """Start a Thrift server with these options, and stop it at the end."""
-    server = [sys.executable, "-m", "spark_cdc_udfs.server"]
-    place = ["--dir", str(home / "server")]
-    port = free_port()
-    # The tables of tests are small: more partitions are more to wait for.
-    small = ["--conf", "spark.driver.memory=3g", "--conf", "spark.sql.shuffle.partitions=2"]
+SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
+
+
+def start_server(home: Path, port: int, *options: str) -> None:
+    """Start a Thrift server in `home` with these options."""
+    # The tables of tests are small: more partitions are more to wait for. Delta reads a table's
+    # log in 50 of them by default.
+    settings = {
+        "spark.driver.memory": "3g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+    small = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    place = ["--dir", str(home / "server"), "--port", str(port)]
     started = subprocess.run(
-        [*server, "start", *place, "--port", str(port), *small, *options],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*SERVER, "start", *place, *small, *options], capture_output=True, text=True, check=False
     )
     if started.returncode != 0:
         pytest.fail(started.stdout + started.stderr, pytrace=False)
+
+
+@contextlib.contextmanager
+def running(home: Path, *options: str) -> Iterator[Warehouse]:
+    """Start a Thrift server with these options, and stop it at the end."""
+    port = free_port()
+    start_server(home, port, *options)
     try:
         yield Warehouse("127.0.0.1", port, home)
     finally:
-        subprocess.run([*server, "stop", *place], check=True, capture_output=True)
+        stop = [*SERVER, "stop", "--dir", str(home / "server")]
+        subprocess.run(stop, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="session")

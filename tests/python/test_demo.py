@@ -15,8 +15,6 @@ from conftest import ROOT, DbtRun, Warehouse, lint, running
 
 SCHEMA = "spark_cdc"
 PROFILES = ROOT / "profiles"
-# Delta reads a table's log in 50 tasks by default.
-FEW_TASKS = ["--conf", "spark.databricks.delta.snapshotPartitions=2"]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +99,7 @@ def test_a_table_format_gives_the_same_tables(
 ) -> None:
     parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
     chosen = ["--exclude", "test_type:data", "--vars", f"{{spark_cdc_file_format: {table_format}}}"]
-    with running(tmp_path, "--format", table_format, *FEW_TASKS) as lake:
+    with running(tmp_path, "--format", table_format) as lake:
         lake.dbt(ROOT, "build", *chosen, profiles=PROFILES)
         # over tables that are there
         lake.dbt(ROOT, "build", "--select", "demo_orders__ct+", *chosen, profiles=PROFILES)

@@ -8,133 +8,16 @@ read every row delivered so far.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT, Warehouse, running
-from lake import write_parquet
+from landing import Landing, batches
 from simulation import database, qlik_change_table
 from test_workloads import SEED
-
-Row = Mapping[str, Any]
-
-MODELS = {
-    "changes": "spark_cdc.qlik_change_table({raw}, key={key})",
-    "quarantine": "spark_cdc.quarantine('qlik_change_table', {raw}, key={key})",
-    "current": "spark_cdc.current_state({changes}, key={key})",
-    "with_deleted": "spark_cdc.current_state({changes}, key={key}, keep_deleted=true)",
-    "history": "spark_cdc.history({changes}, key={key})",
-    "events": "spark_cdc.history({changes}, key={key}, granularity='event')",
-}
-
-
-@dataclass
-class Landing:
-    """A dbt project over raw tables that grow, in a schema of its own."""
-
-    warehouse: Warehouse
-    home: Path
-    schema: str
-    tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    batches: int = 0
-
-    def add(self, name: str, table: database.Table, columns: Mapping[str, str], config: str) -> None:
-        """The models of one raw table: incremental, and the same built anew from all rows so far."""
-        self.tables[name] = columns
-        for kind, call in MODELS.items():
-            for suffix, settings in (
-                ("", f"materialized='cdc_incremental'{config if kind == 'changes' else ''}"),
-                ("_whole", "materialized='table'"),
-            ):
-                raw = f"source('landing', '{name}{suffix}')"
-                changes = f"ref('{name}_changes{suffix}')"
-                text = call.format(raw=raw, changes=changes, key=list(table.key))
-                (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
-                    f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
-                )
-
-    def begin(self, file_format: str) -> None:
-        (self.home / "dbt_project.yml").write_text(
-            "name: landing\nversion: 0.1.0\nprofile: landing\n"
-            f"models: {{+file_format: {file_format}}}\n"
-        )
-        (self.home / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
-        (self.home / "profiles.yml").write_text(
-            "landing: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
-            f"host: {self.warehouse.host}, port: {self.warehouse.port}, schema: {self.schema}, "
-            "threads: 2, query_retries: 0, poll_interval: 1}}}\n"
-        )
-        names = [name + suffix for name in self.tables for suffix in ("", "_whole")]
-        (self.home / "models" / "landing.yml").write_text(
-            f"sources:\n  - name: landing\n    schema: {self.schema}\n    tables:\n"
-            + "".join(f"      - name: {name}\n" for name in names)
-        )
-        self.warehouse.sql(f"create schema {self.schema}")
-        for name in names:
-            columns = ", ".join(
-                f"`{c.replace('`', '``')}` {t}" for c, t in self.tables[name.removesuffix("_whole")].items()
-            )
-            self.warehouse.sql(
-                f"create table {self.schema}.`{name}` ({columns}) using parquet"
-                f" location '{self.home}/landing/{name}'"
-            )
-        self.warehouse.dbt(self.home, "deps")
-
-    def deliver(self, rows: Mapping[str, Sequence[Row]], keep: bool) -> None:
-        """Land a batch of rows in the raw tables; without `keep`, what lay there leaves."""
-        self.batches += 1
-        for name, columns in self.tables.items():
-            for suffix in ("", "_whole"):
-                folder = self.home / "landing" / (name + suffix)
-                if not keep and not suffix:
-                    for part in folder.glob("*/*.parquet"):
-                        part.unlink()
-                batch = self.home / "batches" / f"{self.batches}{suffix}" / name
-                write_parquet(batch, columns, rows[name], files=1)
-                folder.mkdir(parents=True, exist_ok=True)
-                (batch / "part-0.parquet").rename(folder / f"{self.batches}.parquet")
-                self.warehouse.sql(f"refresh table {self.schema}.`{name}{suffix}`")
-
-    def differences(self) -> list[str]:
-        """Say which incremental models are not what is built anew."""
-        wrong = []
-        for name in self.tables:
-            for kind in MODELS:
-                columns = [
-                    row[0]
-                    for row in self.warehouse.sql(f"describe {self.schema}.`{name}_{kind}_whole`")
-                    if row[0] != "cdc_batch"
-                ]
-                names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
-                built = f"select {names} from {self.schema}.`{name}_{kind}`"
-                whole = f"select {names} from {self.schema}.`{name}_{kind}_whole`"
-                ((missing, extra),) = self.warehouse.sql(
-                    f"select (select count(*) from ({whole} except all {built})),"
-                    f" (select count(*) from ({built} except all {whole}))"
-                )
-                if missing or extra:
-                    wrong.append(f"{name}_{kind}: {missing} rows missing, {extra} too many")
-                    for a, b in ((whole, built), (built, whole)):
-                        wrong += [
-                            str(row) for row in self.warehouse.sql(f"select * from ({a} except all {b}) limit 3")
-                        ]
-        return wrong
-
-
-def batches(rows: Sequence[Row], rng: random.Random, number: int) -> list[list[Row]]:
-    """Cut rows into batches: most lie near their place, some come early, late or again."""
-    cut: list[list[Row]] = [[] for _ in range(number)]
-    for place, row in enumerate(rows):
-        at = place * number // len(rows)
-        if rng.random() < 0.15:
-            at = rng.randrange(number)
-        cut[at].append(row)
-        if rng.random() < 0.05:
-            cut[rng.randrange(number)].append(row)
-    return cut
 
 
 @pytest.fixture(params=["parquet", "iceberg", "delta"])
@@ -153,19 +36,22 @@ def formatted(
 
 def test_increments(formatted: tuple[str, Warehouse], tmp_path: Path) -> None:
     file_format, warehouse = formatted
-    (tmp_path / "models").mkdir()
     landing = Landing(warehouse, tmp_path, "increments")
     layout, delivery = qlik_change_table.Layout, qlik_change_table.Delivery
     every_bad_row = dict.fromkeys(qlik_change_table.possible_bad_rows(layout()), 2)
     delivered = {}
     for name, table, how in (
-        ("orders", database.ORDERS, delivery(interleave="any", duplicates=0.1, bad_rows=every_bad_row)),
+        (
+            "orders",
+            database.ORDERS,
+            delivery(interleave="any", duplicates=0.1, bad_rows=every_bad_row),
+        ),
         ("positions", database.POSITIONS, delivery(interleave="none", duplicates=0.1)),
     ):
         rng = random.Random(f"{SEED} increments {name}")
         workload = database.generate(table, rng, transactions=80)
         written = qlik_change_table.write(workload, rng, layout(), how)
-        landing.add(name, table, written.columns, "")
+        landing.add(name, table, written.columns)
         delivered[name] = batches(written.rows, rng, 4)
     landing.begin(file_format)
     for number in range(4):
@@ -173,3 +59,235 @@ def test_increments(formatted: tuple[str, Warehouse], tmp_path: Path) -> None:
         warehouse.dbt(tmp_path, "run")
         wrong = landing.differences()
         assert not wrong, f"after batch {number}:\n" + "\n".join(wrong)
+
+
+SMALL = {
+    "header__change_seq": "string",
+    "header__change_oper": "string",
+    "header__transaction_id": "string",
+    "id": "bigint",
+    "note": "string",
+    "part": "string",
+    "landed": "int",
+}
+CURRENT = "{{ spark_cdc.current_state(ref('changes'), key=['id']) }}"
+
+
+def decoded(raw: str) -> str:
+    """The body of a model of change events."""
+    columns = "columns={'id': 'bigint', 'note': 'string'}"
+    return (
+        f"{{{{ spark_cdc.qlik_change_table(source('landing', '{raw}'), key=['id'], {columns}) }}}}"
+    )
+
+
+@dataclass
+class Small:
+    """A dbt project over small raw tables, written by SQL."""
+
+    warehouse: Warehouse
+    home: Path
+    schema: str
+
+    def write(self, models: Mapping[str, str], properties: str = "") -> None:
+        folder = self.home / "models"
+        folder.mkdir(exist_ok=True)
+        for name, text in models.items():
+            (folder / f"{name}.sql").write_text(text + "\n")
+        if properties:
+            (folder / "models.yml").write_text(properties)
+
+    def begin(self, *raw: str) -> None:
+        (self.home / "dbt_project.yml").write_text(
+            "name: small\nversion: 0.1.0\nprofile: small\n"
+            "models: {+materialized: cdc_incremental, +file_format: parquet}\n"
+        )
+        (self.home / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+        (self.home / "profiles.yml").write_text(
+            "small: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
+            f"host: {self.warehouse.host}, port: {self.warehouse.port}, schema: {self.schema}, "
+            "threads: 2, query_retries: 0, poll_interval: 1}}}\n"
+        )
+        self.write({})
+        (self.home / "models" / "landing.yml").write_text(
+            f"sources: [{{name: landing, schema: {self.schema}, tables: ["
+            + ", ".join(f"{{name: {name}}}" for name in raw)
+            + "]}]\n"
+        )
+        columns = ", ".join(f"{name} {kind}" for name, kind in SMALL.items())
+        self.warehouse.sql(
+            f"drop schema if exists {self.schema} cascade",
+            f"create schema {self.schema}",
+            *(f"create table {self.schema}.{name} ({columns}) using parquet" for name in raw),
+        )
+        self.warehouse.dbt(self.home, "deps")
+
+    def land(
+        self, raw: str, *rows: tuple[int, str, int, str | None, str | None, int | None]
+    ) -> None:
+        """Insert raw rows: place, operation, id, note, part and the number of the delivery."""
+        values = ", ".join(
+            f"('20260101000000{place:02d}{place:019d}', '{oper}', null, {key}, {_sql(note)},"
+            f" {_sql(part)}, {_sql(landed)})"
+            for place, oper, key, note, part, landed in rows
+        )
+        self.warehouse.sql(f"insert into {self.schema}.{raw} ({', '.join(SMALL)}) values {values}")
+
+    def notes(self, model: str) -> list[tuple[Any, ...]]:
+        return self.warehouse.sql(f"select id, note from {self.schema}.{model} order by id, note")
+
+    def stored_in(self, model: str) -> str:
+        properties = dict(self.warehouse.sql(f"show tblproperties {self.schema}.{model}"))
+        return str(properties["spark_cdc.stored_in"])
+
+
+def _sql(value: str | int | None) -> str:
+    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+
+
+@pytest.fixture
+def small(warehouse: Warehouse, tmp_path: Path, request: pytest.FixtureRequest) -> Small:
+    return Small(warehouse, tmp_path, f"small_{request.node.name.removeprefix('test_')[:40]}")
+
+
+def test_a_watermark_says_where_new_rows_begin(small: Small) -> None:
+    small.begin("one", "many")
+    within = "{'column': 'landed', 'within': ['part']}"
+    small.write(
+        {
+            "of_one": "{{ config(raw_watermark='Landed') }}\n" + decoded("one"),
+            "of_many": f"{{{{ config(raw_watermark={within}) }}}}\n{decoded('many')}",
+        }
+    )
+    for raw in ("one", "many"):
+        small.land(raw, (1, "I", 1, "first", "a", 5), (2, "I", 2, "first", "b", 7))
+    small.warehouse.dbt(small.home, "run")
+    late = (3, "I", 3, "below the watermark of all, not of its part", "a", 6)
+    for raw in ("one", "many"):
+        small.land(
+            raw,
+            late,
+            (4, "I", 4, "below", "a", 4),
+            (5, "I", 5, "at the last value", "b", 7),
+            (6, "I", 6, "without one", "b", None),
+            (7, "I", 7, "of a new part", "c", 1),
+            (8, "I", 8, "of no part", None, 1),
+        )
+    small.warehouse.dbt(small.home, "run")
+    assert [row[0] for row in small.notes("of_one")] == [1, 2, 5, 6]
+    assert [row[0] for row in small.notes("of_many")] == [1, 2, 3, 5, 6, 7, 8]
+
+
+def test_nothing_new_writes_nothing(small: Small) -> None:
+    small.begin("raw")
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "passed_on": "{{ config(materialized='view') }}\n"
+            "select *, id % 2 as odd from {{ ref('changes') }}",
+            "current": "{{ spark_cdc.current_state(ref('passed_on'), key=['id']) }}",
+        }
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run")
+    before = [small.stored_in(model) for model in ("changes", "current")]
+    small.warehouse.dbt(small.home, "run")
+    assert [small.stored_in(model) for model in ("changes", "current")] == before
+    small.land("raw", (3, "U", 1, "second", "a", 2), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(1, "second"), (2, "first")]
+    assert small.warehouse.sql(f"select distinct odd from {small.schema}.current order by odd") == [
+        (0,),
+        (1,),
+    ]
+    tables = {row[1] for row in small.warehouse.sql(f"show tables in {small.schema}")}
+    helpers = {name.split("__cdc_")[1] for name in tables if "__cdc_" in name}
+    versions = {name for name in helpers if name != "raw"}
+    # the table and the one before it, of each model; nothing that a run needed for itself
+    assert len(versions) == 4 and all(name.isdigit() for name in versions)
+
+
+def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
+    small.begin("raw")
+    call = "spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id'])"
+    small.write(
+        {
+            "changes": f"{{{{ {call} }}}}",
+            "current": CURRENT,
+        }
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run")
+    raw = f"{small.schema}.raw"
+    small.warehouse.sql(f"truncate table {raw}", f"alter table {raw} add columns (extra date)")
+    small.warehouse.sql(
+        f"insert into {raw} select '2026010100000003' || lpad('3', 19, '0'), 'U', null, 2,"
+        " 'second', 'b', 2, date'2026-01-01'"
+    )
+    small.warehouse.dbt(small.home, "run")
+    found = small.warehouse.sql(
+        f"select id, note, cast(extra as string) from {small.schema}.current order by id"
+    )
+    assert found == [(1, "first", None), (2, "second", "2026-01-01")]
+    small.write({"changes": decoded("raw")})
+    run = small.warehouse.dbt(small.home, "run", check=False)
+    assert run.code != 0
+    assert "has the column part, landed, extra, which its model no longer gives" in run.output
+    assert "--full-refresh" in run.output
+    small.warehouse.dbt(small.home, "run", "--full-refresh")
+    assert small.notes("current") == [(2, "second")]
+
+
+def test_what_dbt_promises_holds(small: Small) -> None:
+    small.begin("raw")
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "current": CURRENT,
+            "untrue": CURRENT.replace("['id']", "['id'], keep_deleted=true"),
+            "two_calls": f"{decoded('raw')} union all {decoded('raw')}",
+            "no_call": "select 1 as one",
+            "unknown_mark": "{{ config(raw_watermark='arrived') }}\n" + decoded("raw"),
+        },
+        "models:\n"
+        "  - name: current\n"
+        "    config:\n"
+        "      contract: {enforced: true}\n"
+        "      persist_docs: {relation: true, columns: true}\n"
+        "      pre_hook: create table if not exists {{ this }}_pre as select 1 as one\n"
+        "      post_hook: create table if not exists {{ this }}_post as select * from {{ this }}\n"
+        "    description: What there is.\n"
+        "    columns:\n"
+        "      - {name: id, data_type: bigint, description: The one and only.}\n"
+        "      - {name: note, data_type: string}\n"
+        "      - {name: cdc_sequence, data_type: string}\n"
+        "      - {name: cdc_commit_sequence, data_type: string}\n"
+        "      - {name: cdc_commit_at, data_type: timestamp}\n"
+        "      - {name: cdc_operation, data_type: string}\n"
+        "  - name: untrue\n"
+        "    config: {contract: {enforced: true}}\n"
+        "    columns: [{name: id, data_type: string}]\n",
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    for _ in range(2):
+        run = small.warehouse.dbt(small.home, "run", check=False)
+        results = {name: result["status"] for name, result in run.results().items()}
+        assert results == {
+            "changes": "success",
+            "current": "success",
+            "untrue": "error",
+            "two_calls": "error",
+            "no_call": "error",
+            "unknown_mark": "error",
+        }, run.output
+        messages = {name: result["message"] for name, result in run.results().items()}
+        assert "contract" in messages["untrue"]
+        for name in ("two_calls", "no_call"):
+            assert "one call of a decoder" in messages[name], messages[name]
+        assert "raw_watermark names the column arrived" in messages["unknown_mark"]
+        assert small.notes("current_post") == [(1, "first")]
+        described = small.warehouse.sql(f"describe extended {small.schema}.current")
+        assert ("id", "bigint", "The one and only.") in described
+        assert "What there is." in {row[1] for row in described}
+        small.land("raw", (2, "I", 2, "second", "a", 1))
+    assert small.notes("current") == [(1, "first"), (2, "second")]

@@ -1,0 +1,71 @@
+"""Runs that are killed: after the next run the tables are what a full refresh makes.
+
+`SPARK_CDC_KILLS` says how often (2 by default), `SPARK_CDC_KILLS_FORMAT` on which table format;
+`make soak` asks for many. dbt or the server gets SIGKILL at a random moment of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import BIN, running, start_server
+from landing import Landing, batches
+from simulation import database, qlik_change_table
+from test_workloads import SEED
+
+KILLS = int(os.environ.get("SPARK_CDC_KILLS", "2"))
+FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
+
+
+def test_killed_runs(tmp_path: Path) -> None:
+    rng = random.Random(f"{SEED} crashes")
+    options = ["--format", FORMAT]
+    with running(tmp_path, *options) as warehouse:
+        kinds = ("changes", "quarantine", "current", "history")
+        landing = Landing(warehouse, tmp_path, "crashes", kinds)
+        delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
+        workload = database.generate(database.ORDERS, rng, transactions=20 * (KILLS + 1))
+        written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
+        landing.add("orders", database.ORDERS, written.columns)
+        landing.begin(FORMAT)
+        cut = batches(written.rows, rng, KILLS + 1)
+        incremental = ["run", "--exclude", "*_whole"]
+        landing.deliver({"orders": cut[0]}, keep=True)
+        warehouse.dbt(tmp_path, *incremental)
+        took = 30.0
+        interrupted = 0
+        for number in range(KILLS):
+            landing.deliver({"orders": cut[number + 1]}, keep=True)
+            log = (tmp_path / "killed.log").open("w")
+            run = subprocess.Popen(
+                [BIN / "dbt", *incremental],
+                cwd=tmp_path,
+                env=os.environ | {"DBT_PROFILES_DIR": str(tmp_path)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            time.sleep(rng.uniform(0.15, 1) * took)
+            interrupted += run.poll() is None
+            if rng.random() < 0.5:
+                run.kill()
+                run.wait()
+            else:
+                state = json.loads((tmp_path / "server" / "server.json").read_text())
+                os.killpg(state["pid"], signal.SIGKILL)
+                run.kill()
+                run.wait()
+                start_server(tmp_path, warehouse.port, *options)
+            began = time.monotonic()
+            warehouse.dbt(tmp_path, *incremental)
+            took = time.monotonic() - began
+            warehouse.dbt(tmp_path, "run", "--select", "*_whole")
+            wrong = landing.differences()
+            assert not wrong, f"after kill {number}:\n" + "\n".join(wrong)
+        print(f"{KILLS} kills, {interrupted} of them in a run; the tables were right each time")
+        assert interrupted
