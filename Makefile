@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
+NEWEST := .spark-newest
 PY_FILES := python_udfs tests scripts
 SQL_FILES := models tests/consumer/models tests/benchmark/models
 
@@ -11,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs test bench lint clean lock
+.PHONY: help env demo docs test bench soak lint clean lock
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
@@ -19,6 +20,7 @@ help:
 	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
 	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
+	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
 	@echo "make lock     requirements.lock anew, from pyproject.toml"
 	@echo "make clean    stop the server and remove all that was made"
@@ -34,6 +36,13 @@ $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
 	@touch $@
 
+# Not an environment of its own: all but Spark itself comes from the other one.
+$(NEWEST)/.made: requirements-newest.lock | env
+	@echo "== fetching the newest Spark to test on (about 450 MB, once)"
+	@rm -rf $(NEWEST)
+	@pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(NEWEST) -r $<
+	@touch $@
+
 demo: env
 	@scripts/java
 	@FORMAT=$(FORMAT) scripts/demo
@@ -42,7 +51,7 @@ docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
 	dbt docs serve --host 127.0.0.1 --port 8080
 
-test: env
+test: env $(NEWEST)/.made
 	@scripts/java
 	@$(MAKE) --no-print-directory lint
 	pytest
@@ -50,6 +59,10 @@ test: env
 bench: env
 	@scripts/java
 	python tests/benchmark/benchmark.py $(BENCH)
+
+soak: env
+	@scripts/java
+	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s tests/python/test_crashes.py
 
 lint: env
 	ruff check $(PY_FILES)
@@ -59,7 +72,7 @@ lint: env
 
 clean:
 	@if [ -x $(VENV)/bin/spark-cdc-server ]; then spark-cdc-server stop; fi
-	rm -rf $(VENV) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -55,7 +55,7 @@ def main() -> None:
         header = [column[0].split(".")[-1] for column in cursor.description]
         print(f"\n{title}\n{as_text(header, cursor.fetchall())}")
     cursor.execute("show tables")
-    tables = sorted(row[1] for row in cursor.fetchall())
+    tables = sorted(row[1] for row in cursor.fetchall() if "__cdc_" not in row[1])
     cursor.execute(
         " union all ".join(
             f"select '{table}' as name, count(*) as n from `{table}`" for table in tables

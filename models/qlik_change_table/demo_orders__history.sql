@@ -1,3 +1,3 @@
-{{ config(enabled=project_name == 'spark_cdc') -}}
+{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
 
 {{ spark_cdc.history(ref('demo_orders__changes'), key=['order_id']) }}

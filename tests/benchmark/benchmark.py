@@ -14,12 +14,10 @@ import json
 import os
 import platform
 import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -27,13 +25,12 @@ from typing import Any
 
 import by_hand
 import duckdb
+import increments
 import matplotlib
 import raw_orders
 from matplotlib import pyplot
-from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
+from thrift_server import SCHEMA, Spark, dbt, free_port, say, server
 
-HERE = Path(__file__).parent
-SCHEMA = "benchmark"
 OURS = ("events", "current", "history", "history_by_event")
 TARGETS = {"events": 1.6, "current": 0.6, "history": 1.3}
 
@@ -56,86 +53,17 @@ class Step:
         self.seconds.append(self.spans[-1][1] - began)
 
 
-def free_port() -> int:
-    """Find a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def say(text: str) -> None:
-    """Tell what is going on."""
-    print(time.strftime("%H:%M:%S"), text, flush=True)
-
-
-@contextlib.contextmanager
-def server(home: Path, port: int) -> Iterator[None]:
-    """A Thrift server that logs its events, in an empty directory."""
-    logs = home / "events"
-    logs.mkdir(parents=True)
-    conf = {
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file:{logs}",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.rolling.enabled": "false",
-    }
-    command = [sys.executable, "-m", "spark_cdc_udfs.server"]
-    place = ["--dir", str(home / "server")]
-    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    subprocess.run([*command, "start", *place, "--port", str(port), *options], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([*command, "stop", *place], check=True)
-
-
-class Spark:
-    """The Thrift server as the benchmark uses it."""
-
-    def __init__(self, home: Path, port: int) -> None:
-        self.home = home
-        connection = hive.connect("127.0.0.1", port, username="benchmark")
-        self.cursor = connection.cursor()
-        self.sql(f"create schema {SCHEMA}")
-
-    def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run one statement and give its rows."""
-        self.cursor.execute(statement)
-        return list(self.cursor.fetchall()) if self.cursor.description else []
-
-    def create(self, name: str, select: str) -> None:
-        """Make a table anew, as dbt's materialization `table` does."""
-        self.sql(f"drop table if exists {SCHEMA}.{name}")
-        self.sql(f"create table {SCHEMA}.{name} using parquet as {select}")
-
-    def step(self, name: str, select: str) -> Step:
-        """Measure making a table."""
-        path = self.home / "server" / "warehouse" / f"{SCHEMA}.db" / name
-        return Step(name, lambda: self.create(name, select), path)
-
-    def differences(self, one: str, other: str) -> int:
-        """How many rows are in one of two relations only, repetitions counted."""
-        ((count,),) = self.sql(
-            f"select count(*) from ((({one}) except all ({other}))"
-            f" union all (({other}) except all ({one})))"
-        )
-        return int(count)
-
-
 def build(port: int, target: Path) -> dict[str, str]:
     """Let dbt build the models once, and give the SQL that it compiled."""
-    env = os.environ | {
-        "SPARK_CDC_PORT": str(port),
-        "DBT_TARGET_PATH": str(target),
-        "DBT_LOG_PATH": str(target / "logs"),
-        "DBT_PROFILES_DIR": str(HERE),
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-    }
-    for command in ("deps", "run"):
-        subprocess.run(["dbt", command], cwd=HERE, env=env, check=True)
+    dbt(port, target, "run", "--exclude", "incremental")
     models = target / "compiled" / "benchmark" / "models"
     return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
+
+
+def spark_step(spark: Spark, home: Path, name: str, select: str) -> Step:
+    """Measure making a table."""
+    path = home / "server" / "warehouse" / f"{SCHEMA}.db" / name
+    return Step(name, lambda: spark.create(name, select), path)
 
 
 def duckdb_step(name: str, home: Path, select: str) -> Step:
@@ -214,19 +142,24 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
     port = free_port()
     log = home / "spark"
     with server(log, port):
-        spark = Spark(log, port)
+        spark = Spark(port)
         say(f"writing about {rows:,} raw rows")
         spark.create("raw", raw_orders.select(rows))
         ((raw_rows,),) = spark.sql(f"select count(*) from {SCHEMA}.raw")
         say("dbt builds everything once")
+        dbt(port, home / "target", "deps")
         compiled = build(port, home / "target")
         raw_files = f"read_parquet('{log}/server/warehouse/{SCHEMA}.db/raw/*.parquet')"
         steps = [
-            spark.step("copy", f"select * from {SCHEMA}.raw"),
-            *(spark.step(name, compiled[name]) for name in OURS),
-            spark.step("events_by_hand", by_hand.events("spark", f"{SCHEMA}.raw")),
-            spark.step("current_by_hand", by_hand.current("spark", f"{SCHEMA}.events_by_hand")),
-            spark.step("history_by_hand", by_hand.history("spark", f"{SCHEMA}.events_by_hand")),
+            spark_step(spark, log, "copy", f"select * from {SCHEMA}.raw"),
+            *(spark_step(spark, log, name, compiled[name]) for name in OURS),
+            spark_step(spark, log, "events_by_hand", by_hand.events("spark", f"{SCHEMA}.raw")),
+            spark_step(
+                spark, log, "current_by_hand", by_hand.current("spark", f"{SCHEMA}.events_by_hand")
+            ),
+            spark_step(
+                spark, log, "history_by_hand", by_hand.history("spark", f"{SCHEMA}.events_by_hand")
+            ),
             duckdb_step("events_duckdb", home, by_hand.events("duckdb", raw_files)),
             duckdb_step(
                 "current_duckdb",
@@ -264,7 +197,7 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
                 **{key: max(total[key] for total in totals) for key in totals[0]},
             }
         )
-    return {"machine": machine(), "raw_rows": raw_rows, "repeats": repeats, "steps": results}
+    return {"raw_rows": raw_rows, "repeats": repeats, "steps": results}
 
 
 def as_markdown(figures: Mapping[str, Any]) -> str:
@@ -287,6 +220,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
             *(f"{step[key] / mib:,.0f}" for key in ("bytes", "shuffle_bytes", "spilled_bytes")),
         ]
         lines.append(f"| {' | '.join(cells)} |")
+    lines += increments.as_markdown(figures["increments"])
     return "\n".join(lines) + "\n"
 
 
@@ -320,13 +254,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=5_000_000, help="raw rows (5000000)")
     parser.add_argument("--repeats", type=int, default=3, help="times each step is run (3)")
+    parser.add_argument(
+        "--formats",
+        default="parquet,iceberg,delta",
+        help="table formats on which increments are measured, with commas; or none",
+    )
     parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
     given = parser.parse_args()
     out: Path = given.out.absolute()
     work = out / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    figures = measure(given.rows, given.repeats, work)
+    figures = {"machine": machine(), **measure(given.rows, given.repeats, work)}
+    figures["increments"] = [
+        increments.measure(table_format, given.rows, given.repeats, work)
+        for table_format in given.formats.split(",")
+        if table_format != "none"
+    ]
     shutil.rmtree(work)
     (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")

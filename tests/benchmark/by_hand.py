@@ -99,3 +99,25 @@ def current(dialect: str, events: str) -> str:
 def history(dialect: str, events: str) -> str:
     """The versions of each key, by commit."""
     return _HISTORY.format(events=events, names=NAMES, row=_struct(dialect))
+
+
+def merge(table: str, new: str) -> str:
+    """The latest change of each key among the raw rows that meet `new`, merged into `table`."""
+    values = ", ".join(f"stored.{name} = latest.{name}" for name in TABLE)
+    return f"""
+    merge into {table} as stored
+    using (
+        select operation, row.* from (
+            select
+                max_by({_struct("spark")}, header__change_seq) as row,
+                max_by(header__change_oper, header__change_seq) as operation
+            from benchmark.raw
+            where header__change_oper <> 'B' and {new}
+            group by order_id
+        )
+    ) as latest
+        on stored.order_id = latest.order_id
+    when matched and latest.operation = 'D' then delete
+    when matched then update set {values}
+    when not matched and latest.operation <> 'D'
+        then insert ({NAMES}) values ({", ".join("latest." + name for name in TABLE)})"""

@@ -1,0 +1,100 @@
+"""The part of the benchmark on incremental models: a full refresh, then runs on 1 % of new rows.
+
+Beside them what is written by hand for the current state alone: the latest row of each key among
+the new rows, and a MERGE of that into the table, on Iceberg and Delta.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import by_hand
+import raw_orders
+from thrift_server import SCHEMA, Spark, dbt, free_port, say, server
+
+CHANGES, CURRENT, HISTORY = "orders__changes", "orders", "orders__history"
+MODELS = (CHANGES, CURRENT, HISTORY)
+
+
+def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str, Any]:
+    """Build everything once, then run on `repeats` parts of new rows, and give the figures."""
+    port = free_port()
+    target = home / f"target_{table_format}"
+    select = ("--select", "incremental", "--vars", f"{{table_format: {table_format}}}")
+    seconds: dict[str, list[float]] = {}
+
+    def note(step: str, took: float) -> None:
+        seconds.setdefault(step, []).append(round(took, 2))
+        say(f"{table_format}: {step}: {took:.1f} s")
+
+    def run(step: str, *options: str) -> None:
+        for model, took in dbt(port, target, "run", *select, *options).items():
+            note(f"{model}, {step}", took)
+
+    def timed(step: str, *statements: str) -> None:
+        began = time.monotonic()
+        for statement in statements:
+            spark.sql(statement)
+        note(step, time.monotonic() - began)
+
+    with server(home / table_format, port, table_format):
+        spark = Spark(port)
+        say(f"{table_format}: writing about {rows:,} raw rows")
+        spark.create("raw", raw_orders.select(rows))
+        dbt(port, target, "deps")
+        for _ in range(repeats):
+            spark.sql(f"drop table if exists {SCHEMA}.copy")
+            timed("copy", f"create table {SCHEMA}.copy using parquet as select * from {SCHEMA}.raw")
+        run("full refresh")
+        by_merge = table_format != "parquet"
+        if by_merge:
+            columns = f"select {by_hand.NAMES} from {SCHEMA}.raw limit 0"
+            spark.sql(f"create table {SCHEMA}.merged using {table_format} as {columns}")
+            timed("latest row and merge, first load", by_hand.merge(f"{SCHEMA}.merged", "true"))
+        for part in range(repeats):
+            ((last,),) = spark.sql(f"select max(header__change_seq) from {SCHEMA}.raw")
+            spark.sql(f"insert into {SCHEMA}.raw {raw_orders.select(rows, part)}")
+            run("1 % of new rows")
+            if by_merge:
+                new = f"header__change_seq > '{last}'"
+                timed("latest row and merge, 1 %", by_hand.merge(f"{SCHEMA}.merged", new))
+        check(spark, by_merge, lambda: run("full refresh", "--full-refresh"))
+        ((raw_rows,),) = spark.sql(f"select count(*) from {SCHEMA}.raw")
+    return {"format": table_format, "raw_rows": raw_rows, "seconds": seconds}
+
+
+def check(spark: Spark, by_merge: bool, refresh: Any) -> None:
+    """Stop if the runs on new rows left other tables than a full refresh makes."""
+    columns = {CHANGES: "* except (cdc_batch)", CURRENT: "*", HISTORY: "*"}
+    for model in MODELS:
+        spark.create(f"{model}_kept", f"select {columns[model]} from {SCHEMA}.{model}")
+    refresh()
+    pairs = [
+        (f"select {columns[model]} from {SCHEMA}.{model}", f"select * from {SCHEMA}.{model}_kept")
+        for model in MODELS
+    ]
+    if by_merge:
+        names = by_hand.NAMES
+        pairs.append(
+            (f"select {names} from {SCHEMA}.orders", f"select {names} from {SCHEMA}.merged")
+        )
+    for one, other in pairs:
+        if wrong := spark.differences(one, other):
+            raise SystemExit(f"{one} and {other} differ in {wrong} rows: nothing is compared")
+
+
+def as_markdown(figures: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The figures as the lines of a table: each step in raw copies."""
+    lines = []
+    for figure in figures:
+        copy = statistics.median(figure["seconds"]["copy"])
+        lines += ["", f"Incremental models on {figure['format']}:", ""]
+        lines += ["| step | raw copies | seconds |", "|---|---|---|"]
+        for step, took in figure["seconds"].items():
+            middle = statistics.median(took)
+            lines.append(f"| {step} | {middle / copy:.2f} | {middle:.1f} |")
+    return lines

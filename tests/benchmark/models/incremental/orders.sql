@@ -1,0 +1,1 @@
+{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}

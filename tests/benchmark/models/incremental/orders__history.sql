@@ -1,0 +1,1 @@
+{{ spark_cdc.history(ref('orders__changes'), key=['order_id']) }}
