@@ -21,7 +21,7 @@
     }) -%}
     {%- set watermark = spark_cdc._raw_watermark(layout) -%}
     {%- set is_known = not run.is_full and spark_cdc._is_there(run.raw)
-        and spark_cdc._properties(run.raw).get('spark_cdc.generation') == run.properties['spark_cdc.generation'] -%}
+        and spark_cdc._properties(run.raw).get('spark_cdc.made_by') == run.properties['spark_cdc.raw_made_by'] -%}
     {%- if not is_known -%}
         {%- do run.update({'is_full': true}) -%}
         {%- do spark_cdc._decode_all(run) -%}
@@ -51,20 +51,20 @@
     {%- do run_query('drop table if exists ' ~ run.raw) -%}
     {%- do run_query('drop table if exists ' ~ run.replaced) -%}
     {%- do run_query(spark_cdc._create_as(
-        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), {'spark_cdc.generation': run.batch}
+        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), {'spark_cdc.made_by': run.batch}
     )) -%}
-    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
+        'spark_cdc.generation': run.batch, 'spark_cdc.raw_made_by': run.batch
+    }) -%}
 {%- endmacro -%}
 
 {#- The call or its columns changed: everything is decoded anew, from the rows that were read and the new ones. -#}
 {%- macro _decode_again(run) -%}
     {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
-    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
-    {%- do run_query(
-        'alter table ' ~ run.raw ~ " set tblproperties ('spark_cdc.generation' = " ~ spark_cdc._literal(run.batch) ~ ')'
-    ) -%}
-    {%- do run_query('drop table if exists ' ~ run.replaced) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
+        'spark_cdc.generation': run.batch, 'spark_cdc.raw_made_by': run.properties['spark_cdc.raw_made_by']
+    }) -%}
 {%- endmacro -%}
 
 {#- An increment. -#}
@@ -310,10 +310,14 @@ where
     )
     {%- endset -%}
     {%- if run_query('select 1 from (' ~ replaced ~ ') as replaced limit 1') | length > 0 -%}
-        {%- if spark_cdc._is_there(run.replaced) -%}
+        {#- what was kept before the model was last made anew counts no more, and may have other columns -#}
+        {%- set generation = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
+        {%- if spark_cdc._is_there(run.replaced)
+            and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
             {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
         {%- else -%}
-            {%- do run_query(spark_cdc._create_as(run, run.replaced, replaced)) -%}
+            {%- do run_query('drop table if exists ' ~ run.replaced) -%}
+            {%- do run_query(spark_cdc._create_as(run, run.replaced, replaced, generation)) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -214,6 +214,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.file_format': run.file_format,
         'spark_cdc.definition': run.definition,
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
+        'spark_cdc.raw_made_by': run.properties.get('spark_cdc.raw_made_by', ''),
     } -%}
     {%- do all_properties.update(properties or {}) -%}
     {{ return(all_properties) }}
@@ -267,20 +268,26 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A model whose columns changed is made anew, from all that is known. New columns are fine, everything else stops. -#}
+{#- A model whose columns changed is made anew, from all that is known. New columns are fine; one that is gone, or has
+    another type, stops. -#}
 {%- macro _check_columns(run, sql) -%}
     {%- set now = {} -%}
-    {%- for column in get_column_schema_from_query(sql) -%}
-        {%- do now.update({column.name | lower: column.dtype}) -%}
+    {%- for column in run_query('describe query ' ~ sql) -%}
+        {%- do now.update({column.col_name | lower: column.data_type}) -%}
     {%- endfor -%}
-    {%- set gone = [] -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) if column.name | lower not in now -%}
-        {%- do gone.append(column.name) -%}
+    {%- set lost = [] -%}
+    {%- for column in adapter.get_columns_in_relation(run.target) if not column.name.startswith('cdc_') -%}
+        {%- set type_now = now.get(column.name | lower) -%}
+        {%- if type_now is none -%}
+            {%- do lost.append(column.name ~ ', which its model no longer gives') -%}
+        {%- elif type_now != column.dtype -%}
+            {%- do lost.append(column.name ~ ' of type ' ~ column.dtype ~ ', which is now ' ~ type_now) -%}
+        {%- endif -%}
     {%- endfor -%}
-    {%- if gone -%}
+    {%- if lost -%}
         {{ spark_cdc._stop(
             'cdc_incremental',
-            this ~ ' has the column ' ~ gone | join(', ') ~ ', which its model no longer gives',
+            this ~ ' has the column ' ~ lost | join('; and '),
             'new columns; for any other change build the table anew',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}

@@ -46,6 +46,7 @@ class Warehouse:
     host: str
     port: int
     home: Path
+    table_format: str = "parquet"
 
     def dbt(
         self,
@@ -147,12 +148,12 @@ def start_server(home: Path, port: int, *options: str) -> None:
 
 
 @contextlib.contextmanager
-def running(home: Path, *options: str) -> Iterator[Warehouse]:
+def running(home: Path, *options: str, table_format: str = "parquet") -> Iterator[Warehouse]:
     """Start a Thrift server with these options, and stop it at the end."""
     port = free_port()
-    start_server(home, port, *options)
+    start_server(home, port, "--format", table_format, *options)
     try:
-        yield Warehouse("127.0.0.1", port, home)
+        yield Warehouse("127.0.0.1", port, home, table_format)
     finally:
         stop = [*SERVER, "stop", "--dir", str(home / "server")]
         subprocess.run(stop, check=True, capture_output=True)
@@ -162,4 +163,14 @@ def running(home: Path, *options: str) -> Iterator[Warehouse]:
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
     with running(tmp_path_factory.mktemp("warehouse")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session", params=["iceberg", "delta"])
+def lake(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Warehouse]:
+    """Give a server for each table format, to all tests that want one."""
+    table_format: str = request.param
+    with running(tmp_path_factory.mktemp(table_format), table_format=table_format) as started:
         yield started

@@ -25,8 +25,7 @@ FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 
 def test_killed_runs(tmp_path: Path) -> None:
     rng = random.Random(f"{SEED} crashes")
-    options = ["--format", FORMAT]
-    with running(tmp_path, *options) as warehouse:
+    with running(tmp_path, table_format=FORMAT) as warehouse:
         kinds = ("changes", "quarantine", "current", "history")
         landing = Landing(warehouse, tmp_path, "crashes", kinds)
         delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
@@ -60,7 +59,7 @@ def test_killed_runs(tmp_path: Path) -> None:
                 os.killpg(state["pid"], signal.SIGKILL)
                 run.kill()
                 run.wait()
-                start_server(tmp_path, warehouse.port, *options)
+                start_server(tmp_path, warehouse.port, "--format", FORMAT)
             began = time.monotonic()
             warehouse.dbt(tmp_path, *incremental)
             took = time.monotonic() - began
