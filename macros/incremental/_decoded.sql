@@ -1,6 +1,6 @@
 {#- Runs of models of change events and of quarantined rows.
 
-    The model keeps every raw row that it has read in <model>__cdc_raw, since rows may leave the raw relation. A run looks
+    The model keeps every raw row that it has read in <model>__cdc_raw_<run>, since rows may leave the raw relation. A run looks
     for rows of the raw relation that are not there, reads with them the older rows that they can change the meaning of,
     decodes those and puts the difference into the model. Then it adds the new rows to those it has read: a run that is
     killed before that finds them again, and comes to the same.
@@ -14,17 +14,21 @@
     {%- set layout = run.call.layout -%}
     {%- set together = spark_cdc._of_decoder('together', run.call.decoder)(layout) -%}
     {%- do run.update({
-        'raw': spark_cdc._helper('raw'),
+        'raw': spark_cdc._helper('raw_' ~ run.suffix) if run.is_full
+            else this.incorporate(path={'identifier': run.properties['spark_cdc.raw']}, type='table'),
         'replaced': spark_cdc._helper('replaced'),
         'read': spark_cdc._helper('read_' ~ run.suffix),
         'together': together,
     }) -%}
     {%- set watermark = spark_cdc._raw_watermark(layout) -%}
-    {%- set is_known = not run.is_full and spark_cdc._is_there(run.raw)
-        and spark_cdc._properties(run.raw).get('spark_cdc.made_by') == run.properties['spark_cdc.raw_made_by'] -%}
-    {%- if not is_known -%}
-        {%- do run.update({'is_full': true}) -%}
+    {%- if run.is_full -%}
         {%- do spark_cdc._decode_all(run) -%}
+    {%- elif not spark_cdc._is_there(run.raw) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
+            'to build the model anew from the rows that the raw relation has now',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
     {%- else -%}
         {%- do spark_cdc._read_new_rows(run, watermark) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}
@@ -48,13 +52,9 @@
 
 {#- A full refresh: from the rows that the raw relation has now. They are copied first, so that all is read from one state. -#}
 {%- macro _decode_all(run) -%}
-    {%- do run_query('drop table if exists ' ~ run.raw) -%}
-    {%- do run_query('drop table if exists ' ~ run.replaced) -%}
-    {%- do run_query(spark_cdc._create_as(
-        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), {'spark_cdc.made_by': run.batch}
-    )) -%}
+    {%- do run_query(spark_cdc._create_as(run, run.raw, spark_cdc._delivered(run, run.call.layout.relation))) -%}
     {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
-        'spark_cdc.generation': run.batch, 'spark_cdc.raw_made_by': run.batch
+        'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier
     }) -%}
 {%- endmacro -%}
 
@@ -62,9 +62,7 @@
 {%- macro _decode_again(run) -%}
     {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
-    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
-        'spark_cdc.generation': run.batch, 'spark_cdc.raw_made_by': run.properties['spark_cdc.raw_made_by']
-    }) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
 {%- endmacro -%}
 
 {#- An increment. -#}

@@ -82,11 +82,11 @@
 {%- macro _clean_up(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
     {%- set kept = [
-        run.claim.identifier, prefix ~ 'raw', prefix ~ 'replaced',
+        run.claim.identifier, run.properties.get('spark_cdc.raw'),
         run.properties.get('spark_cdc.stored_in'), run.properties.get('spark_cdc.stored_in_before')
     ] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- if row[1] not in kept and modules.re.fullmatch('(run_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
+        {%- if row[1] not in kept and modules.re.fullmatch('(run_|raw_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
             {%- do run_query('drop table if exists ' ~ this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -156,6 +156,7 @@ as
         {%- call statement('main') -%}
             {{ spark_cdc._create_as(run, run.target, sql, properties, partition_by) }}
         {%- endcall -%}
+        {%- do run.properties.update(properties) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -214,7 +215,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.file_format': run.file_format,
         'spark_cdc.definition': run.definition,
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
-        'spark_cdc.raw_made_by': run.properties.get('spark_cdc.raw_made_by', ''),
+        'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
     } -%}
     {%- do all_properties.update(properties or {}) -%}
     {{ return(all_properties) }}

@@ -193,7 +193,7 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
     ]
     tables = {row[1] for row in small.warehouse.sql(f"show tables in {small.schema}")}
     helpers = {name.split("__cdc_")[1] for name in tables if "__cdc_" in name}
-    versions = {name for name in helpers if name != "raw"}
+    versions = {name for name in helpers if not name.startswith("raw_")}
     # the table and the one before it, of each model; nothing that a run needed for itself
     assert len(versions) == 4 and all(name.isdigit() for name in versions)
 
