@@ -6,7 +6,7 @@
 
 {%- macro _run_applied(run) -%}
     {%- set call = run.call -%}
-    {%- set upstream = spark_cdc._incremental_upstream(call.changes) -%}
+    {%- set upstream = spark_cdc._incremental_upstream(spark_cdc._node_of(call.changes)) -%}
     {%- set events = spark_cdc._facts_of_upstream(run, upstream) -%}
     {%- set done = {'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.generation, 'spark_cdc.begun': ''} -%}
     {%- if run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.generation
@@ -34,20 +34,16 @@
     {{ return(spark_cdc._current_state(changes, call.table, call.keep_deleted, increment)) }}
 {%- endmacro -%}
 
-{#- The incremental model of change events that a relation is, or is a view over: {'relation': …, 'is_direct': …}. None
-    where there is none: then everything is built anew each time. -#}
-{%- macro _incremental_upstream(changes) -%}
-    {{ return(spark_cdc._incremental_node(spark_cdc._node_of(changes), true)) }}
-{%- endmacro -%}
-
-{%- macro _incremental_node(node, is_direct) -%}
+{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the SQL of the `views` over
+    it. None where there is none: then everything is built anew each time. -#}
+{%- macro _incremental_upstream(node, views=[]) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' -%}
         {{ return(none) }}
     {%- elif node.config.materialized == 'cdc_incremental' -%}
         {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
-        {{ return({'relation': relation, 'is_direct': is_direct}) }}
+        {{ return({'relation': relation, 'views': views}) }}
     {%- elif node.config.materialized == 'view' and node.depends_on.nodes | length == 1 -%}
-        {{ return(spark_cdc._incremental_node(graph.nodes.get(node.depends_on.nodes[0]), false)) }}
+        {{ return(spark_cdc._incremental_upstream(graph.nodes.get(node.depends_on.nodes[0]), views + [node.raw_code])) }}
     {%- endif -%}
     {{ return(none) }}
 {%- endmacro -%}
@@ -60,18 +56,13 @@
     {%- endif -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
     {%- set applied = spark_cdc._literal(run.properties.get('spark_cdc.applied', '')) -%}
-    {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '') -%}
+    {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
+    {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
+        ~ (' ' ~ local_md5(upstream.views | join) if upstream.views else '') -%}
     {%- set has_replaced = spark_cdc._is_there(replaced) -%}
-    {%- set facts -%}
-select
-    max(cdc_batch),
-    min(case when cdc_batch > {{ applied }} then cdc_commit_sequence end),
-    count_if(cdc_batch > {{ applied }} and cdc_operation = 'truncate')
-from {{ '{}' }}
-    {%- endset -%}
-    {%- set rows = [run_query(facts.replace('{}', run.call.changes | string)).rows[0]] -%}
+    {%- set rows = [run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0]] -%}
     {%- if has_replaced -%}
-        {%- do rows.append(run_query(facts.replace('{}', replaced | string)).rows[0]) -%}
+        {%- do rows.append(run_query(spark_cdc._news_of(replaced, applied)).rows[0]) -%}
     {%- endif -%}
     {%- set lasts, froms = rows | map(attribute=0) | select | list, rows | map(attribute=1) | select | list -%}
     {%- set is_replaced = has_replaced and rows[1][1] is not none -%}
@@ -81,9 +72,19 @@ from {{ '{}' }}
         'new': froms | length > 0,
         'from': froms | min if froms else none,
         'replaced': replaced if is_replaced else none,
-        'touch_all': rows | map(attribute=2) | select | list | length > 0 or (is_replaced and not upstream.is_direct),
+        'touch_all': rows | map(attribute=2) | select | list | length > 0 or (is_replaced and upstream.views | length > 0),
     }) }}
 {%- endmacro -%}
+
+{#- Of events: the last batch, the first commit sequence after the batch `applied`, and how many truncates after it. -#}
+{%- macro _news_of(events, applied) -%}
+select
+    max(cdc_batch) as last_batch,
+    min(case when cdc_batch > {{ applied }} then cdc_commit_sequence end) as first_commit_sequence,
+    count_if(cdc_batch > {{ applied }} and cdc_operation = 'truncate') as truncates
+from {{ events }}
+{%- endmacro -%}
+
 
 {#- An increment. -#}
 {%- macro _apply_new_events(run, events, done) -%}

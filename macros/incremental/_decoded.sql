@@ -136,7 +136,7 @@ from {{ relation }}
     {%- set sql -%}
 create table {{ run.read }} using parquet as
 with delivered as (
-    {{ spark_cdc._delivered(run, run.call.layout.relation ~ ' as raw\n' ~ since.replace('cdc_rows', 'raw')) | indent(4) }}
+    {{ spark_cdc._delivered(run, '(select * from ' ~ run.call.layout.relation ~ ') as cdc_rows\n' ~ since) | indent(4) }}
 ),
 
 known as (
@@ -144,8 +144,8 @@ known as (
         cdc_hash_1,
         cdc_hash_2,
         count(*) as cdc_times
-    from {{ run.raw }} as raw
-    {{ since.replace('cdc_rows', 'raw') | indent(4) }}
+    from {{ run.raw }} as cdc_rows
+    {{ since | indent(4) }}
     group by cdc_hash_1, cdc_hash_2
 ),
 

@@ -81,12 +81,12 @@
     the one before it, which somebody may still be reading. -#}
 {%- macro _clean_up(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
-    {%- set kept = [
-        run.claim.identifier, run.properties.get('spark_cdc.raw'),
-        run.properties.get('spark_cdc.stored_in'), run.properties.get('spark_cdc.stored_in_before')
-    ] -%}
+    {%- set kept = [run.claim.identifier | lower] -%}
+    {%- for name in ('raw', 'stored_in', 'stored_in_before') -%}
+        {%- do kept.append(run.properties.get('spark_cdc.' ~ name, '') | lower) -%}
+    {%- endfor -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- if row[1] not in kept and modules.re.fullmatch('(run_|raw_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
             {%- do run_query('drop table if exists ' ~ this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}

@@ -179,8 +179,12 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
             "current": "{{ spark_cdc.current_state(ref('passed_on'), key=['id']) }}",
         }
     )
+    small.warehouse.dbt(small.home, "run", "--empty")
     small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run", "--empty")
+    assert small.notes("current") == []
     small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(1, "first"), (2, "first")]
     before = [small.stored_in(model) for model in ("changes", "current")]
     small.warehouse.dbt(small.home, "run")
     assert [small.stored_in(model) for model in ("changes", "current")] == before
