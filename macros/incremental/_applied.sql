@@ -127,8 +127,8 @@ where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
         {%- set prune = '(stored.cdc_is_current or stored.cdc_valid_to_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}
     {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
-    {%- do run_query('drop table if exists ' ~ touched) -%}
-    {%- do run_query('drop table if exists ' ~ increment) -%}
+    {%- do spark_cdc._drop(touched) -%}
+    {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}
 
 {%- macro _same_key(left, right, key) -%}

@@ -36,7 +36,7 @@
         {%- else -%}
             {%- do spark_cdc._decode_new_rows(run) -%}
         {%- endif -%}
-        {%- do run_query('drop table if exists ' ~ run.read) -%}
+        {%- do spark_cdc._drop(run.read) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -88,7 +88,7 @@
         {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
-    {%- do run_query('drop table if exists ' ~ increment) -%}
+    {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}
 
 
@@ -314,7 +314,7 @@ where
             and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
             {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
         {%- else -%}
-            {%- do run_query('drop table if exists ' ~ run.replaced) -%}
+            {%- do spark_cdc._drop(run.replaced) -%}
             {%- do run_query(spark_cdc._create_as(run, run.replaced, replaced, generation)) -%}
         {%- endif -%}
     {%- endif -%}

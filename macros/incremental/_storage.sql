@@ -45,7 +45,7 @@
 {#- Lets go of the model. -#}
 {%- macro _end_run(run) -%}
     {%- do spark_cdc._clean_up(run) -%}
-    {%- do run_query('drop table if exists ' ~ run.claim) -%}
+    {%- do spark_cdc._drop(run.claim) -%}
 {%- endmacro -%}
 
 {#- A run's number: later runs compare greater, also where the clock went back. -#}
@@ -68,6 +68,11 @@
     {{ return(found | length > 0) }}
 {%- endmacro -%}
 
+{#- Drops a table and its files, which Iceberg's catalog else leaves where they are, also those of parquet tables. -#}
+{%- macro _drop(relation) -%}
+    {%- do run_query('drop table if exists ' ~ relation ~ ' purge') -%}
+{%- endmacro -%}
+
 {#- The table properties of a relation, a dict. -#}
 {%- macro _properties(relation) -%}
     {%- set properties = {} -%}
@@ -87,7 +92,7 @@
     {%- endfor -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
-            {%- do run_query('drop table if exists ' ~ this.incorporate(path={'identifier': row[1]}, type='table')) -%}
+            {%- do spark_cdc._drop(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
 {%- endmacro -%}

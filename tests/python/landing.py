@@ -39,12 +39,15 @@ class Landing:
     def add(self, name: str, table: database.Table, columns: Mapping[str, str]) -> None:
         """The models of one raw table: incremental, and the same built anew from every row."""
         (self.home / "models").mkdir(exist_ok=True)
+        # dbt's own tables: of Delta slow to make, and of parquet not to be replaced on Iceberg,
+        # which leaves their files
+        whole = "iceberg" if self.warehouse.table_format == "iceberg" else "parquet"
         self.tables[name] = columns
         for kind in self.kinds:
             call = MODELS[kind]
             for suffix, settings in (
                 ("", "materialized='cdc_incremental'"),
-                ("_whole", "materialized='table', file_format='parquet'"),
+                ("_whole", f"materialized='table', file_format='{whole}'"),
             ):
                 raw = f"source('landing', '{name}{suffix}')"
                 changes = f"ref('{name}_changes{suffix}')"
