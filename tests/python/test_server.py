@@ -312,6 +312,23 @@ def test_secrets_are_named_not_written(home: Home, monkeypatch: pytest.MonkeyPat
     assert "ConnectionDriverName=org.postgresql.Driver\n" in written
 
 
+def test_metastore_driver_is_fetched_unless_named(home: Home) -> None:
+    def fetched(url: str | None, **conf: str) -> str | None:
+        named = {key.replace("_", "."): value for key, value in conf.items()}
+        return assembled(home, metastore_url=url, conf=named).get("spark.jars.packages")
+
+    url = "jdbc:postgresql://db/metastore"
+    pinned = fetched(url)
+    assert pinned is not None
+    assert pinned.startswith("org.postgresql:postgresql:")
+    assert fetched(url, spark_jars_packages="org.my:jar:1") == f"{pinned},org.my:jar:1"
+    own = "org.postgresql:postgresql:1"
+    assert fetched(url, spark_jars_packages=own) == own
+    assert fetched(url, spark_driver_extraClassPath="/jars/postgresql-1.jar") is None
+    assert fetched(None) is None
+    assert fetched("jdbc:mysql://db/metastore") is None
+
+
 def test_driver_memory() -> None:
     gib = 1024**3
     assert [settings.driver_memory(n * gib) for n in (1, 4, 64)] == ["1024m", "2048m", "8192m"]
