@@ -375,6 +375,21 @@ def test_paths_of_jars() -> None:
             "java.net.BindException: Address already in use",
         ),
         (
+            "py4j.protocol.Py4JJavaError: An error occurred\n"
+            ': org.SparkException: aborted: Cannot run program "python9": error=2, No such file\n'
+            'Caused by: java.io.IOException: Cannot run program "python9": error=2, No such file\n'
+            "Caused by: java.io.IOException: error=2, No such file\n",
+            'java.io.IOException: Cannot run program "python9": error=2, No such file',
+        ),
+        (
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10\n"
+            "Please check environment variables\n"
+            "Caused by: org.apache.PythonException: Traceback (most recent call last):\n"
+            '  File "worker.py", line 1, in main\n'
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10\n",
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10",
+        ),
+        (
             'Exception in thread "main" org.apache.spark.SparkException: Master must be one\n',
             "org.apache.spark.SparkException: Master must be one",
         ),
