@@ -47,6 +47,11 @@ A metastore of your own takes user and password from the environment:
 The JDBC driver of PostgreSQL is fetched. That of another database, or one as a file, you name:
   --conf spark.jars.packages=GROUP:ARTIFACT:VERSION
   --conf spark.driver.extraClassPath=/path/to/driver.jar
+
+On a cluster (--master spark://...) the package of this server is sent to the executors. Their
+Python, python3 or what --conf spark.pyspark.python=... names, is of the same minor version as this
+one and has pandas and pyarrow. The tables lie where all machines can read and write them:
+  --conf spark.sql.warehouse.dir=hdfs://...
 """
 
 

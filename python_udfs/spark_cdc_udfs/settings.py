@@ -107,7 +107,7 @@ def merge(*layers: Mapping[str, str]) -> dict[str, str]:
 
 def is_local(master: str) -> bool:
     """Say whether driver and executors are on this machine: `local`, `local[4]`, ..."""
-    return master.startswith("local")
+    return master.partition("[")[0] == "local"
 
 
 def machine_memory() -> int:
@@ -175,7 +175,7 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
             [f"-D{name}={quote(str(value))}" for name, value in java_options.items()]
             + [COMPILE_LARGE_METHODS]
         ),
-        "spark.executor.defaultJavaOptions": COMPILE_LARGE_METHODS,
+        "spark.executor.defaultJavaOptions": f"-Duser.timezone=UTC {COMPILE_LARGE_METHODS}",
         "spark.local.dir": str(home.tmp),
         "spark.hadoop.hive.exec.scratchdir": str(home.tmp / "hive"),
         "spark.ui.enabled": "false",
@@ -184,17 +184,25 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(home.warehouse),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
-        # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
-        # a floor, so that a large table's parts still fit into the memory of a small machine.
-        "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
         "spark.sql.adaptive.enabled": "true",
         # Joins by hash where both sides are large but a part of one fits into memory: pairing
         # before images to updates needs no sort then.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
     }
     if is_local(master):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return settings
+        return settings | {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
+            # a floor, so that a large table's parts still fit into the memory of a small machine.
+            "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
+        }
+    return settings | {
+        # Found by the executors: the path of the driver's Python means nothing there.
+        "spark.pyspark.python": "python3",
+        # So that Python sees the same times of day as SQL there too.
+        "spark.executorEnv.TZ": "UTC",
+    }
 
 
 def thrift(host: str, port: int, instance: str) -> dict[str, str]:

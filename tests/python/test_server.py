@@ -329,6 +329,22 @@ def test_metastore_driver_is_fetched_unless_named(home: Home) -> None:
     assert fetched("jdbc:mysql://db/metastore") is None
 
 
+def test_executors_of_a_cluster_have_settings_of_their_own(home: Home) -> None:
+    there = assembled(home, master="spark://there:7077")
+    assert there["spark.pyspark.python"] == "python3"  # not the path of the driver's
+    assert there["spark.executorEnv.TZ"] == "UTC"
+    assert "spark.sql.shuffle.partitions" not in there
+    assert "spark.pyspark.python" not in assembled(home)
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [("local", True), ("local[*]", True), ("local-cluster[1,1,1]", False), ("yarn", False)],
+)
+def test_local_masters(master: str, local: bool) -> None:
+    assert settings.is_local(master) == local
+
+
 def test_driver_memory() -> None:
     gib = 1024**3
     assert [settings.driver_memory(n * gib) for n in (1, 4, 64)] == ["1024m", "2048m", "8192m"]
