@@ -44,6 +44,7 @@ docs: env
 
 test: env
 	@scripts/java
+	@scripts/postgresql
 	@$(MAKE) --no-print-directory lint
 	pytest
 

@@ -18,6 +18,7 @@ from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+PROFILES = ROOT / "profiles"
 
 
 @dataclass(frozen=True)
@@ -152,3 +153,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
     with running(tmp_path_factory.mktemp("warehouse")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def built(warehouse: Warehouse) -> DbtRun:
+    """`dbt build` of the whole project over Thrift."""
+    return warehouse.dbt(ROOT, "build", profiles=PROFILES)
