@@ -53,6 +53,7 @@ docs: env
 
 test: env $(NEWEST)/.made
 	@scripts/java
+	@scripts/postgresql
 	@$(MAKE) --no-print-directory lint
 	pytest
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from spark_cdc_udfs.executors import ship
 from spark_cdc_udfs.version import __version__
 
 if TYPE_CHECKING:
@@ -39,11 +40,12 @@ def register(spark: SparkSession) -> None:
     """Register every function of this package on `spark`, as temporary functions.
 
     Thrift clients see them when the server runs with
-    `spark.sql.hive.thriftServer.singleSession=true`. On a cluster this package must be installed
-    in the Python of the workers too.
+    `spark.sql.hive.thriftServer.singleSession=true`. The package itself is sent to the executors;
+    their Python must have pandas and pyarrow.
     """
     from pyspark.sql.udtf import UserDefinedTableFunction
 
+    ship(spark)
     for name, make in FUNCTIONS.items():
         function = make()
         if isinstance(function, UserDefinedTableFunction):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_cdc_udfs import executors
 from spark_cdc_udfs import settings as spark_settings
 from spark_cdc_udfs.directory import Home
 from spark_cdc_udfs.errors import Failure
@@ -66,7 +67,7 @@ def environment(launch: Launch) -> dict[str, str]:
         # driver's memory and class path must be known before there is a JVM.
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(_file(launch.home)))} "
         "pyspark-shell",
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": launch.settings.get("spark.pyspark.python", sys.executable),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(launch.home.conf),
         "TMPDIR": str(launch.home.tmp),
@@ -106,8 +107,8 @@ def start_session(launch: Launch, output: int | None = None) -> SparkSession:
     """Start a JVM with a session that has this package's functions.
 
     Sets the environment of this process as the JVM needs it; `output` as in `start_jvm`. Raises
-    Failure where this process has a JVM already, or Spark SQL does not take the value of a setting;
-    Spark's own errors pass through.
+    Failure where this process has a JVM already, Spark SQL does not take the value of a setting, or
+    the executors of a cluster cannot run the functions; Spark's own errors pass through.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -123,6 +124,8 @@ def start_session(launch: Launch, output: int | None = None) -> SparkSession:
     SparkContext._ensure_initialized(gateway=gateway)
     spark = SparkSession.builder.getOrCreate()
     register(spark)
+    if not spark_settings.is_local(launch.settings["spark.master"]):
+        executors.check(spark)
     # Opens the metastore: what is wrong with it shows here, not at the first client.
     spark.catalog.databaseExists("default")
     return spark

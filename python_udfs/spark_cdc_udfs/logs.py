@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-FRAME = re.compile(r"\s+|Traceback |Nested Throwables|at [\w.$/]+\(")
+FRAME = re.compile(r"\s+|.*Traceback \(most recent|Nested Throwables|at [\w.$/]+\(")
 EXCEPTION = re.compile(r"(?:[\w$]+\.)*[\w$]*(?:Exception|Error): .+")
 # What the JVM and Python say after the reason was given.
 CONSEQUENCE = re.compile(
@@ -17,8 +17,8 @@ CONSEQUENCE = re.compile(
 def telling_line(log: Path) -> str:
     """Return the line of a log that tells best why the process died.
 
-    That is the innermost reason ("Caused by") of the last exception, else the last exception, else
-    the last line that is not part of a stack trace.
+    That is the innermost reason ("Caused by") of the last exception, with what others add to its
+    words, else the last exception, else the last line that is not part of a stack trace.
     """
     lines = [
         line.strip()
@@ -27,5 +27,19 @@ def telling_line(log: Path) -> str:
     ]
     reasons = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     errors = [match[0] for line in lines if (match := EXCEPTION.search(line))]
-    told = [found[-1] for found in (reasons, errors, lines) if found]
+    told = [fullest(found) for found in (reasons, errors, lines) if found]
     return told[0][:400] if told else "it said nothing"
+
+
+def fullest(reasons: list[str]) -> str:
+    """Return the last of some reasons, or the one before it that has its words and more.
+
+    Java says what could not be done around why: `Cannot run program "x": error=2, No such file`.
+    """
+    told = reasons[-1]
+    for reason in reversed(reasons[:-1]):
+        words = told.partition(": ")[2]
+        if not words or words not in reason:
+            break
+        told = reason
+    return told

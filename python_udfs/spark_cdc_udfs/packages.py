@@ -1,4 +1,4 @@
-"""The jars of the table formats: which are pinned, and how they come from Maven to this machine.
+"""The jars of table formats and metastores: which are pinned, how they come from Maven to here.
 
 Run as a program (`python -m spark_cdc_udfs.packages FILE`) it starts a JVM with the settings on
 its standard input, lets Spark's Ivy fetch `spark.jars.packages`, and writes the jars' paths as JSON
@@ -30,6 +30,14 @@ PINNED: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# JDBC URL of a metastore -> the package of its driver.
+DRIVERS: Mapping[str, str] = {
+    "jdbc:postgresql:": "org.postgresql:postgresql:42.7.14",
+}
+
+# Where a user names jars.
+JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+
 # The settings, besides those of `spark.jars.`, that say how to reach Maven.
 FOR_FETCHING = (
     "spark.master",
@@ -54,6 +62,19 @@ def package(table_format: str, spark_version: str) -> str | None:
             f"{spark_version}: pip install 'pyspark=={having[0]}.*'"
         )
     return pinned
+
+
+def metastore_driver(metastore_url: str | None, conf: Mapping[str, str]) -> str | None:
+    """Return the Maven package of the metastore's JDBC driver.
+
+    None where no package is known for `metastore_url`, and where `conf`, what the user has set,
+    names a driver.
+    """
+    for prefix, pinned in DRIVERS.items():
+        if metastore_url and metastore_url.startswith(prefix):
+            artifact = pinned.split(":")[1]
+            return None if any(artifact in conf.get(key, "") for key in JARS) else pinned
+    return None
 
 
 def fetch(packages: str, launch: Launch, output: int) -> list[Path]:

@@ -41,11 +41,17 @@ The server asks for no password: whoever reaches its port can do on this machine
 there. spark.jars.packages is fetched before the start and put on the class path. Paths in settings
 are absolute.
 
-A metastore of your own needs its JDBC driver, and takes user and password from the environment:
+A metastore of your own takes user and password from the environment:
   SPARK_CDC_METASTORE_USER=hive SPARK_CDC_METASTORE_PASSWORD=... spark-cdc-server start \\
-    --metastore-url jdbc:postgresql://db.example.org/metastore \\
-    --conf spark.jars.packages=org.postgresql:postgresql:42.7.8
-or, with the driver as a file, --conf spark.driver.extraClassPath=/path/to/postgresql.jar
+    --metastore-url jdbc:postgresql://db.example.org/metastore
+The JDBC driver of PostgreSQL is fetched. That of another database, or one as a file, you name:
+  --conf spark.jars.packages=GROUP:ARTIFACT:VERSION
+  --conf spark.driver.extraClassPath=/path/to/driver.jar
+
+On a cluster (--master spark://...) the package of this server is sent to the executors. Their
+Python, python3 or what --conf spark.pyspark.python=... names, is of the same minor version as this
+one and has pandas and pyarrow. The tables lie where all machines can read and write them:
+  --conf spark.sql.warehouse.dir=hdfs://...
 """
 
 

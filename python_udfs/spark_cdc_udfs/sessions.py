@@ -35,7 +35,7 @@ def assemble(
 ) -> Launch:
     """Return what to start Spark with; `options.conf` wins over everything but lists.
 
-    Packages (the table format's, and `spark.jars.packages`) are still to be fetched.
+    Packages (the table format's, the metastore's, `spark.jars.packages`) are still to be fetched.
     Raises Failure where there is no Java, or something does not exist for this Spark.
     """
     merged = settings.merge(
@@ -45,10 +45,13 @@ def assemble(
         more or {},
         options.conf,
     )
-    package = packages.package(options.table_format, version("pyspark"))
-    wanted = [name for name in (package, merged.pop("spark.jars.packages", None)) if name]
-    if wanted:
-        merged["spark.jars.packages"] = ",".join(wanted)
+    wanted = (
+        packages.package(options.table_format, version("pyspark")),
+        packages.metastore_driver(options.metastore_url, options.conf),
+        merged.pop("spark.jars.packages", None),
+    )
+    if any(wanted):
+        merged["spark.jars.packages"] = ",".join(name for name in wanted if name)
     return Launch(home, merged, find_java(os.environ).home)
 
 

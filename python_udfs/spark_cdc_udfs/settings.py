@@ -65,6 +65,14 @@ METASTORE_SECRETS = {
     "SPARK_CDC_METASTORE_PASSWORD": "spark.hadoop.javax.jdo.option.ConnectionPassword",
 }
 
+# Make all tables of the metastore when it is opened, not each where it is first needed: that is
+# amid a transaction, over another connection, and PostgreSQL then has one wait for the other for
+# ever. The embedded Derby does not, and starts faster without.
+WHOLE_SCHEMA = {
+    "spark.hadoop.datanucleus.autoStartMechanism": "MetaData",
+    "spark.hadoop.datanucleus.autoStartMetaDataFiles": "package.jdo",
+}
+
 
 def parse_conf(texts: Iterable[str]) -> dict[str, str]:
     """Turn `KEY=VALUE` texts into settings; the last one of a key counts.
@@ -99,7 +107,7 @@ def merge(*layers: Mapping[str, str]) -> dict[str, str]:
 
 def is_local(master: str) -> bool:
     """Say whether driver and executors are on this machine: `local`, `local[4]`, ..."""
-    return master.startswith("local")
+    return master.partition("[")[0] == "local"
 
 
 def machine_memory() -> int:
@@ -122,6 +130,7 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
 
     Raises Failure for a `url` that is no JDBC URL of a kind of database known here.
     """
+    given = url is not None
     # Naming the database is all: with derby.system.home besides, closing a client takes 20 s.
     url = url or f"jdbc:derby:;databaseName={home.metastore};create=true"
     driver = next((name for prefix, name in JDBC_DRIVERS.items() if url.startswith(prefix)), None)
@@ -134,6 +143,7 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
         # An empty database becomes a metastore; one that is a metastore already stays as it is.
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
+        **(WHOLE_SCHEMA if given else {}),
         **{
             setting: f"${{env.{variable}}}"
             for variable, setting in METASTORE_SECRETS.items()
@@ -165,7 +175,7 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
             [f"-D{name}={quote(str(value))}" for name, value in java_options.items()]
             + [COMPILE_LARGE_METHODS]
         ),
-        "spark.executor.defaultJavaOptions": COMPILE_LARGE_METHODS,
+        "spark.executor.defaultJavaOptions": f"-Duser.timezone=UTC {COMPILE_LARGE_METHODS}",
         "spark.local.dir": str(home.tmp),
         "spark.hadoop.hive.exec.scratchdir": str(home.tmp / "hive"),
         "spark.ui.enabled": "false",
@@ -174,17 +184,25 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(home.warehouse),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
-        # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
-        # a floor, so that a large table's parts still fit into the memory of a small machine.
-        "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
         "spark.sql.adaptive.enabled": "true",
         # Joins by hash where both sides are large but a part of one fits into memory: pairing
         # before images to updates needs no sort then.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
     }
     if is_local(master):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return settings
+        return settings | {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
+            # a floor, so that a large table's parts still fit into the memory of a small machine.
+            "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
+        }
+    return settings | {
+        # Found by the executors: the path of the driver's Python means nothing there.
+        "spark.pyspark.python": "python3",
+        # So that Python sees the same times of day as SQL there too.
+        "spark.executorEnv.TZ": "UTC",
+    }
 
 
 def thrift(host: str, port: int, instance: str) -> dict[str, str]:

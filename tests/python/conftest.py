@@ -18,6 +18,7 @@ from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+PROFILES = ROOT / "profiles"
 
 
 @dataclass(frozen=True)
@@ -174,3 +175,9 @@ def lake(
     table_format: str = request.param
     with running(tmp_path_factory.mktemp(table_format), table_format=table_format) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def built(warehouse: Warehouse) -> DbtRun:
+    """`dbt build` of the whole project over Thrift."""
+    return warehouse.dbt(ROOT, "build", profiles=PROFILES)

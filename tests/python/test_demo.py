@@ -11,16 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, DbtRun, Warehouse, lint, running
+from conftest import PROFILES, ROOT, DbtRun, Warehouse, lint, running
 
 SCHEMA = "spark_cdc"
-PROFILES = ROOT / "profiles"
-
-
-@pytest.fixture(scope="module")
-def built(warehouse: Warehouse) -> DbtRun:
-    """`dbt build` of the whole project over Thrift."""
-    return warehouse.dbt(ROOT, "build", profiles=PROFILES)
 
 
 @pytest.fixture(scope="module")

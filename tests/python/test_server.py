@@ -312,6 +312,39 @@ def test_secrets_are_named_not_written(home: Home, monkeypatch: pytest.MonkeyPat
     assert "ConnectionDriverName=org.postgresql.Driver\n" in written
 
 
+def test_metastore_driver_is_fetched_unless_named(home: Home) -> None:
+    def fetched(url: str | None, **conf: str) -> str | None:
+        named = {key.replace("_", "."): value for key, value in conf.items()}
+        return assembled(home, metastore_url=url, conf=named).get("spark.jars.packages")
+
+    url = "jdbc:postgresql://db/metastore"
+    pinned = fetched(url)
+    assert pinned is not None
+    assert pinned.startswith("org.postgresql:postgresql:")
+    assert fetched(url, spark_jars_packages="org.my:jar:1") == f"{pinned},org.my:jar:1"
+    own = "org.postgresql:postgresql:1"
+    assert fetched(url, spark_jars_packages=own) == own
+    assert fetched(url, spark_driver_extraClassPath="/jars/postgresql-1.jar") is None
+    assert fetched(None) is None
+    assert fetched("jdbc:mysql://db/metastore") is None
+
+
+def test_executors_of_a_cluster_have_settings_of_their_own(home: Home) -> None:
+    there = assembled(home, master="spark://there:7077")
+    assert there["spark.pyspark.python"] == "python3"  # not the path of the driver's
+    assert there["spark.executorEnv.TZ"] == "UTC"
+    assert "spark.sql.shuffle.partitions" not in there
+    assert "spark.pyspark.python" not in assembled(home)
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [("local", True), ("local[*]", True), ("local-cluster[1,1,1]", False), ("yarn", False)],
+)
+def test_local_masters(master: str, local: bool) -> None:
+    assert settings.is_local(master) == local
+
+
 def test_driver_memory() -> None:
     gib = 1024**3
     assert [settings.driver_memory(n * gib) for n in (1, 4, 64)] == ["1024m", "2048m", "8192m"]
@@ -356,6 +389,21 @@ def test_paths_of_jars() -> None:
             "\t... 3 more\n"
             "Py4JJavaError: An error occurred\n",
             "java.net.BindException: Address already in use",
+        ),
+        (
+            "py4j.protocol.Py4JJavaError: An error occurred\n"
+            ': org.SparkException: aborted: Cannot run program "python9": error=2, No such file\n'
+            'Caused by: java.io.IOException: Cannot run program "python9": error=2, No such file\n'
+            "Caused by: java.io.IOException: error=2, No such file\n",
+            'java.io.IOException: Cannot run program "python9": error=2, No such file',
+        ),
+        (
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10\n"
+            "Please check environment variables\n"
+            "Caused by: org.apache.PythonException: Traceback (most recent call last):\n"
+            '  File "worker.py", line 1, in main\n'
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10\n",
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python is 3.10",
         ),
         (
             'Exception in thread "main" org.apache.spark.SparkException: Master must be one\n',
