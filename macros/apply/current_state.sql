@@ -25,8 +25,8 @@ select
     {%- for name in table.columns %}
     {{ spark_cdc._quote(name) }},
     {%- endfor %}
-    {{ source }}.cdc_sequence as cdc_sequence,
-    {{ source }}.cdc_commit_sequence as cdc_commit_sequence,
+    {{ spark_cdc._begin_of(source, 'cdc_sequence', increment) | indent(4) }} as cdc_sequence,
+    {{ spark_cdc._begin_of(source, 'cdc_commit_sequence', increment) | indent(4) }} as cdc_commit_sequence,
     {{ source }}.cdc_commit_at as cdc_commit_at,
     {{ source }}.cdc_operation as cdc_operation
     {%- if keep_deleted %},

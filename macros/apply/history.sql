@@ -28,7 +28,7 @@ select
     {%- endfor %}
     cdc_begin.cdc_commit_at as cdc_valid_from,
     cdc_end.cdc_commit_at as cdc_valid_to,
-    cdc_begin.{{ sequence }} as cdc_valid_from_sequence,
+    {{ spark_cdc._begin_of('cdc_begin', sequence, increment) | indent(4) }} as cdc_valid_from_sequence,
     cdc_end.{{ sequence }} as cdc_valid_to_sequence,
     cdc_end is null as cdc_is_current,
     cdc_begin.cdc_operation as cdc_operation,

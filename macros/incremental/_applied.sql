@@ -241,27 +241,44 @@ left join known_keys
     {%- endif %}
 {%- endmacro -%}
 
-{#- The rows that the model has of the touched keys where their new events begin, as effects on their keys. -#}
+{#- The rows that the model has of the touched keys where their new events begin, as effects on their keys. Each stands just
+    before the first new event, behind every truncate that it outlived; `_begin_of` finds its own place again. -#}
 {%- macro _open_versions(run, touched) -%}
     {%- set table = run.call.table -%}
     {%- if run.call.builds == 'history' -%}
-        {%- set begin, sequence, commit_at = 'cdc_valid_from_sequence', "concat(stored.cdc_valid_from_sequence, '~')", 'cdc_valid_from' -%}
-        {#- its event's place is not known here, but nothing of that transaction comes after it: ~ is behind all others -#}
+        {%- set place, commit_at = 'concat(stored.cdc_valid_from_sequence, \'~\')', 'cdc_valid_from' -%}
         {%- set is_open = 'stored.cdc_valid_from_sequence < touched.cdc_from'
             ~ '\n    and (stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from)' -%}
     {%- else -%}
-        {%- set begin, sequence, commit_at = 'cdc_commit_sequence', 'stored.cdc_sequence', 'cdc_commit_at' -%}
+        {%- set place, commit_at = 'concat(stored.cdc_commit_sequence, \'~\', stored.cdc_sequence)', 'cdc_commit_at' -%}
         {%- set is_open = "touched.cdc_from <> ''" ~ ('\n    and not stored.cdc_is_deleted' if run.call.keep_deleted else '') -%}
     {%- endif -%}
 select
     {{ spark_cdc._column_list(table.columns, 'stored.') }},
     stored.cdc_operation,
-    {{ sequence }} as cdc_sequence,
-    stored.{{ begin }} as cdc_commit_sequence,
+    {{ place }} as cdc_sequence,
+    -- less than cdc_from, and more than all that is less: ~ sorts behind every character of a sequence
+    concat(
+        left(touched.cdc_from, length(touched.cdc_from) - 1),
+        chr(ascii(right(touched.cdc_from, 1)) - 1),
+        '~'
+    ) as cdc_commit_sequence,
     stored.{{ commit_at }} as cdc_commit_at
 from {{ run.target }} as stored
 inner join {{ touched }} as touched
     on {{ spark_cdc._same_key('stored', 'touched', table.key) }}
 where
     {{ is_open }}
+{%- endmacro -%}
+
+{#- The sequence of the event `event`, a struct: in an increment it may stand for a version that was open before. -#}
+{%- macro _begin_of(event, sequence, increment) -%}
+    {%- if increment is none -%}
+        {{ return(event ~ '.' ~ sequence) }}
+    {%- endif -%}
+    {%- set part = 1 if sequence == 'cdc_commit_sequence' else 2 -%}
+    {{ return(
+        "if(\n    " ~ event ~ ".cdc_commit_sequence like '%~',\n    split_part(" ~ event ~ ".cdc_sequence, '~', " ~ part
+        ~ '),\n    ' ~ event ~ '.' ~ sequence ~ '\n)'
+    ) }}
 {%- endmacro -%}
