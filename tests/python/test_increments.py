@@ -55,6 +55,7 @@ def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: 
 SMALL = {
     "header__change_seq": "string",
     "header__change_oper": "string",
+    "header__operation": "string",
     "header__transaction_id": "string",
     "id": "bigint",
     "note": "string",
@@ -114,12 +115,20 @@ class Small:
         self.warehouse.dbt(self.home, "deps")
 
     def land(
-        self, raw: str, *rows: tuple[int, str, int, str | None, str | None, int | None]
+        self,
+        raw: str,
+        *rows: tuple[int, str, int, str | None, str | None, int | None],
+        transaction: str | None = None,
     ) -> None:
-        """Insert raw rows: place, operation, id, note, part and the number of the delivery."""
+        """Insert raw rows: place, operation, id, note, part and the number of the delivery.
+
+        Ten places share a time, within which the rows of a transaction lie. Operation T is a
+        truncate.
+        """
         values = ", ".join(
-            f"('20260101000000{place:02d}{place:019d}', '{oper}', null, {key}, {_sql(note)},"
-            f" {_sql(part)}, {_sql(landed)})"
+            f"('20260101000000{place // 10:02d}{place:019d}', '{oper.replace('T', '')}',"
+            f" {'null' if oper != 'T' else _sql('TRUNCATE')}, {_sql(transaction)},"
+            f" {key}, {_sql(note)}, {_sql(part)}, {_sql(landed)})"
             for place, oper, key, note, part, landed in rows
         )
         self.warehouse.sql(f"insert into {self.schema}.{raw} ({', '.join(SMALL)}) values {values}")
@@ -202,6 +211,26 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
     assert len(versions) == 4 and all(name.isdigit() for name in versions)
 
 
+def test_a_version_outlives_a_truncate_once(small: Small) -> None:
+    small.begin("raw")
+    history = CURRENT.replace("current_state", "history")
+    small.write({"changes": decoded("raw"), "history": history})
+    small.land("raw", (10, "I", 1, "same", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    # made good by the transaction that makes it
+    small.land("raw", (20, "T", 0, None, "a", 2), (21, "I", 1, "same", "a", 2), transaction="X")
+    small.warehouse.dbt(small.home, "run")
+    # of this key nothing new but what changes nothing; of another, what lies before the truncate
+    small.land("raw", (30, "U", 1, "other", "a", 3), (31, "U", 1, "same", "a", 3), transaction="Y")
+    small.land("raw", (11, "I", 2, "late", "a", 3))
+    small.warehouse.dbt(small.home, "run")
+    found = small.warehouse.sql(
+        "select id, right(cdc_valid_from_sequence, 2), right(cdc_valid_to_sequence, 2),"
+        f" cdc_ended_by from {small.schema}.history order by id"
+    )
+    assert found == [(1, "10", None, None), (2, "11", "20", "truncate")]
+
+
 def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     small.begin("raw")
     call = "spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id'])"
@@ -216,7 +245,7 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     raw = f"{small.schema}.raw"
     small.warehouse.sql(f"truncate table {raw}", f"alter table {raw} add columns (extra date)")
     small.warehouse.sql(
-        f"insert into {raw} select '2026010100000003' || lpad('3', 19, '0'), 'U', null, 2,"
+        f"insert into {raw} select '2026010100000003' || lpad('30', 19, '0'), 'U', null, null, 2,"
         " 'second', 'b', 2, date'2026-01-01'"
     )
     small.warehouse.dbt(small.home, "run")
