@@ -1,0 +1,36 @@
+"""The change data capture stream of GBase 8s and Informix: bytes in, change events out.
+
+- `Capture` does it all, for one table of one capture session;
+- `Framer` finds the records in the chunks, `Transactions` what was committed,
+  `parse_layout` and `decode_rows` turn the rows of a table into Arrow columns.
+"""
+
+from spark_cdc_udfs.gbase.capture import Capture, Decoded, Refused
+from spark_cdc_udfs.gbase.framing import Framed, Framer, Span
+from spark_cdc_udfs.gbase.layout import Column, Layout, SchemaError, Type, parse_layout, parse_type
+from spark_cdc_udfs.gbase.records import Records
+from spark_cdc_udfs.gbase.rows import Rows, decode_rows
+from spark_cdc_udfs.gbase.transactions import Committed, Settled, Transactions
+from spark_cdc_udfs.gbase.values import as_text
+
+__all__ = [
+    "Capture",
+    "Column",
+    "Committed",
+    "Decoded",
+    "Framed",
+    "Framer",
+    "Layout",
+    "Records",
+    "Refused",
+    "Rows",
+    "SchemaError",
+    "Settled",
+    "Span",
+    "Transactions",
+    "Type",
+    "as_text",
+    "decode_rows",
+    "parse_layout",
+    "parse_type",
+]

@@ -1,0 +1,146 @@
+"""The records of the capture stream: their numbers, headers and fields.
+
+"Change Data Capture API Programmer's Guide" (Informix, OneDB), chapter on the format of records.
+All integers are big-endian, without padding; only the size array of a row may be little-endian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_cdc_udfs.gbase.arrays import Bools, Bytes, Ints, contents, ragged, windows
+
+BEGINTX, COMMTX, RBTX = 1, 2, 3
+INSERT, DELETE, UPDBEF, UPDAFT = 40, 41, 42, 43
+DISCARD, TRUNCATE = 62, 119
+TABSCHEM, TIMEOUT, ERROR = 200, 201, 202
+
+# Record number -> its name and the bytes of its header, at least; v size entries not counted.
+RECORDS = {
+    BEGINTX: ("BEGINTX", 40),
+    COMMTX: ("COMMTX", 36),
+    RBTX: ("RBTX", 28),
+    INSERT: ("INSERT", 36),
+    DELETE: ("DELETE", 36),
+    UPDBEF: ("UPDBEF", 36),
+    UPDAFT: ("UPDAFT", 36),
+    DISCARD: ("DISCARD", 28),
+    TRUNCATE: ("TRUNCATE", 32),
+    TABSCHEM: ("TABSCHEM", 36),
+    TIMEOUT: ("TIMEOUT", 24),
+    ERROR: ("ERROR", 24),
+}
+ROWS = (INSERT, DELETE, UPDBEF, UPDAFT)
+
+SCHEME = 66
+COMMON = 16  # bytes that every header begins with
+LAST_NUMBER = 999
+LONGEST_HEADER = 65536
+LONGEST_PAYLOAD = 16 * 1024 * 1024
+SIZES_AT = 36  # offset of the size array in the header of a row
+
+SHORTEST_HEADER = np.full(LAST_NUMBER + 1, COMMON, dtype=np.int64)
+for _number, (_, _shortest) in RECORDS.items():
+    SHORTEST_HEADER[_number] = _shortest
+
+# Name, type and offset. In a record that has no such field other bytes are read: ask the number.
+_FIELDS = [
+    ("number", ">i4", 12),
+    ("sequence", ">u8", 16),
+    ("transaction", ">i4", 24),
+    ("table", ">i4", 28),
+    ("time", ">i8", 28),
+    ("user", ">i4", 36),
+    ("schema_table", ">i4", 16),
+    ("fixed_bytes", ">i4", 24),
+    ("fixed_columns", ">i4", 28),
+    ("variable_columns", ">i4", 32),
+    ("error_code", ">i4", 20),
+]
+_HEADER = np.dtype(
+    {
+        "names": [name for name, _, _ in _FIELDS],
+        "formats": [stored for _, stored, _ in _FIELDS],
+        "offsets": [offset for _, _, offset in _FIELDS],
+        "itemsize": 40,
+    }
+)
+# A window on a header may reach behind the shortest one: so many bytes follow all data.
+PADDING = _HEADER.itemsize
+
+
+@dataclass(frozen=True)
+class Records:
+    """n records of one capture, in stream order, as arrays of one element each.
+
+    `data` (uint8) holds their bytes and at least `PADDING` bytes more; everything else is (n,).
+    """
+
+    data: Bytes
+    start: Ints  # where the header begins in `data`
+    header_size: Ints  # bytes before the payload
+    payload_size: Ints  # bytes
+    chunk: Ints  # number of the chunk in which it begins ...
+    offset: Ints  # ... and where in it
+    end_chunk: Ints  # number of the chunk in which it ends
+    layout: Ints  # which description of its table holds for it; -1 while that is not looked up
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def length(self) -> Ints:
+        """Bytes of each whole record."""
+        return self.header_size + self.payload_size
+
+    def header(self) -> npt.NDArray[Any]:
+        """Read the fields of the headers: a structured array (n,), fields big-endian."""
+        return windows(self.data, self.start, PADDING).view(_HEADER)[:, 0]
+
+    def take(self, which: Ints | Bools) -> Records:
+        """Return some of the records, by index or by mask, over the same data."""
+        arrays = {name: getattr(self, name)[which] for name in _ARRAYS}
+        return replace(self, **arrays)
+
+    def compact(self) -> Records:
+        """Return the same records over a copy of their own bytes alone."""
+        offsets, data = contents(ragged(self.data, self.start, self.length))
+        padded = np.zeros(len(data) + PADDING, dtype=np.uint8)
+        padded[: len(data)] = data
+        return replace(self, data=padded, start=offsets[:-1].astype(np.int64))
+
+    def raw(self, index: int) -> bytes:
+        """Return the bytes of one record."""
+        start = self.start[index]
+        return self.data[start : start + self.length[index]].tobytes()
+
+    def payloads(self) -> Iterator[bytes]:
+        """Give the payload of each record."""
+        for start, size in zip(self.start + self.header_size, self.payload_size, strict=True):
+            yield self.data[start : start + size].tobytes()
+
+
+_ARRAYS = tuple(field.name for field in fields(Records) if field.name != "data")
+
+
+def no_records() -> Records:
+    """Return no record at all."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Records(np.zeros(PADDING, dtype=np.uint8), *[nothing] * len(_ARRAYS))
+
+
+def concatenate(parts: Sequence[Records]) -> Records:
+    """Put records together, in the order of the parts; the bytes of several parts are copied."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return no_records()
+    bases = np.cumsum([0] + [len(part.data) for part in parts[:-1]])
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+    arrays["start"] += np.repeat(bases, [len(part) for part in parts])
+    return Records(np.concatenate([part.data for part in parts]), **arrays)
