@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from conftest import ROOT, Warehouse
 from landing import MODELS, Landing, batches
 from simulation import database, qlik_change_table
+from spark_cdc_udfs.directory import wait_for
 from test_workloads import SEED
 
 
@@ -260,6 +262,36 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert "--full-refresh" in run.output
     small.warehouse.dbt(small.home, "run", "--full-refresh")
     assert small.notes("current") == [(2, "second")]
+
+
+def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
+    small.begin("raw")
+    hook = "{{ config(pre_hook=env_var('SMALL_HOOK', 'select 1')) }}\n"
+    small.write({"changes": hook + decoded("raw"), "current": CURRENT})
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (20, "U", 1, "second", "a", 1))
+    wait = "select reflect('java.lang.Thread', 'sleep', 25000L)"
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(
+            small.warehouse.dbt,
+            small.home,
+            *("run", "--select", "changes"),
+            env={"SMALL_HOOK": wait, "DBT_TARGET_PATH": str(small.home / "first")},
+            check=False,
+        )
+        claims = f"show tables in {small.schema} like 'changes__cdc_run_*'"
+        assert wait_for(lambda: bool(small.warehouse.sql(claims)), 60)
+        small.warehouse.dbt(small.home, "run")
+        assert not first.done()
+        assert first.result().code != 0
+    assert "began after this one" in first.result().output
+    assert small.notes("current") == [(1, "second")]
+    assert small.warehouse.sql(claims) == []
+    small.land("raw", (30, "U", 1, "third", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (1, "second"), (1, "third")]
+    assert small.notes("current") == [(1, "third")]
 
 
 def test_what_dbt_promises_holds(small: Small) -> None:
