@@ -14,9 +14,7 @@
         {%- if not run.is_full and run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._applied(call)) -%}
         {%- endif -%}
-        {%- do spark_cdc._store_all(
-            run, spark_cdc._applied(call), done, ['cdc_is_current'] if call.builds == 'history' else none
-        ) -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._applied(call), done) -%}
     {%- elif not events.new -%}
         {%- call noop_statement('main', 'no new change events') -%}{%- endcall -%}
     {%- else -%}

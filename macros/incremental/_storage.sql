@@ -115,8 +115,8 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- `create table … as`, in the model's format, with what the model's config says. -#}
-{%- macro _create_as(run, relation, sql, properties={}, partition_by=none) -%}
+{#- `create table … as` in the model's format; of a table that is the model, with what the model's config says. -#}
+{%- macro _create_as(run, relation, sql, properties={}, is_model=false) -%}
     {%- set own = {} -%}
     {%- if run.file_format == 'iceberg' -%}
         {#- a row that changes is marked in a small file of its own, and its data file stays -#}
@@ -127,22 +127,24 @@
     {%- elif run.file_format == 'delta' -%}
         {%- do own.update({'delta.enableDeletionVectors': 'true', 'delta.columnMapping.mode': 'name'}) -%}
     {%- endif -%}
-    {%- do own.update(config.get('tblproperties') or {}) -%}
+    {%- do own.update((config.get('tblproperties') or {}) if is_model else {}) -%}
     {%- do own.update(properties) -%}
     {%- set root = config.get('location_root') -%}
 create {{ 'or replace ' if run.file_format != 'parquet' }}table {{ relation }}
 using {{ run.file_format }}
+    {%- if is_model %}
 {{ options_clause() }}
-    {%- if config.get('partition_by') is not none %}
+        {%- if config.get('partition_by') is not none %}
 {{ partition_cols(label='partitioned by') }}
-    {%- elif partition_by is not none and run.file_format != 'parquet' %}
-partitioned by ({{ spark_cdc._column_list(partition_by) }})
-    {%- endif %}
+        {%- elif run.call.builds == 'history' and run.file_format != 'parquet' %}
+partitioned by (cdc_is_current)
+        {%- endif %}
 {{ clustered_cols(label='clustered by') }}
+{{ comment_clause() }}
+    {%- endif %}
     {%- if root is not none %}
 location {{ spark_cdc._literal(root ~ '/' ~ relation.identifier) }}
     {%- endif %}
-{{ comment_clause() }}
     {%- if own %}
 tblproperties ({{ spark_cdc._property_list(own) }})
     {%- endif %}
@@ -151,7 +153,7 @@ as
 {%- endmacro -%}
 
 {#- Makes the model anew from `sql`. -#}
-{%- macro _store_all(run, sql, properties, partition_by=none) -%}
+{%- macro _store_all(run, sql, properties) -%}
     {%- set sql = spark_cdc._as_contracted(sql) -%}
     {%- set properties = spark_cdc._all_properties(run, properties) -%}
     {%- do spark_cdc._check_claim(run) -%}
@@ -159,7 +161,7 @@ as
         {%- do spark_cdc._store_version(run, sql, properties) -%}
     {%- else -%}
         {%- call statement('main') -%}
-            {{ spark_cdc._create_as(run, run.target, sql, properties, partition_by) }}
+            {{ spark_cdc._create_as(run, run.target, sql, properties, is_model=true) }}
         {%- endcall -%}
         {%- do run.properties.update(properties) -%}
     {%- endif -%}
@@ -230,7 +232,7 @@ when not matched and not increment.cdc_is_removed
 {%- macro _store_version(run, sql, properties) -%}
     {%- set version = spark_cdc._helper(run.suffix) -%}
     {%- call statement('main') -%}
-        {{ spark_cdc._create_as(run, version, sql) }}
+        {{ spark_cdc._create_as(run, version, sql, is_model=true) }}
     {%- endcall -%}
     {%- do properties.update({'spark_cdc.stored_in': version.identifier}) -%}
     {%- if run.properties.get('spark_cdc.stored_in') -%}

@@ -306,6 +306,8 @@ def test_what_dbt_promises_holds(small: Small) -> None:
             "unknown_mark": "{{ config(raw_watermark='arrived') }}\n" + decoded("raw"),
         },
         "models:\n"
+        "  - name: changes\n"
+        "    config: {partition_by: [cdc_operation]}\n"
         "  - name: current\n"
         "    config:\n"
         "      contract: {enforced: true}\n"
