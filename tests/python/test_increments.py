@@ -271,7 +271,7 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     small.land("raw", (10, "I", 1, "first", "a", 1))
     small.warehouse.dbt(small.home, "run")
     small.land("raw", (20, "U", 1, "second", "a", 1))
-    wait = "select reflect('java.lang.Thread', 'sleep', 25000L)"
+    wait = "select reflect('java.lang.Thread', 'sleep', 45000L)"
     with ThreadPoolExecutor() as pool:
         first = pool.submit(
             small.warehouse.dbt,
@@ -282,11 +282,10 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
         )
         claims = f"show tables in {small.schema} like 'changes__cdc_run_*'"
         assert wait_for(lambda: bool(small.warehouse.sql(claims)), 60)
-        small.warehouse.dbt(small.home, "run")
+        small.warehouse.dbt(small.home, "run", "--select", "changes")
         assert not first.done()
         assert first.result().code != 0
     assert "began after this one" in first.result().output
-    assert small.notes("current") == [(1, "second")]
     assert small.warehouse.sql(claims) == []
     small.land("raw", (30, "U", 1, "third", "a", 1))
     small.warehouse.dbt(small.home, "run")
