@@ -7,9 +7,11 @@
         {{ return(expression) }}
     {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
         {%- set text = 'trim(' ~ expression ~ ')' -%}
+        {#- Spark reads a time without a date as one of today -#}
         {{ return(
-            "coalesce(\n    try_cast(concat(" ~ text ~ ", 'Z') as timestamp),\n    try_cast(concat(" ~ text
-            ~ ", 'T00:00:00Z') as timestamp),\n    try_cast(" ~ text ~ " as timestamp)\n)"
+            "case\n    when " ~ text ~ " rlike '^[+-]?[0-9]{4}'\n        then coalesce(\n            try_cast(concat(" ~ text
+            ~ ", 'Z') as timestamp),\n            try_cast(concat(" ~ text
+            ~ ", 'T00:00:00Z') as timestamp),\n            try_cast(" ~ text ~ " as timestamp)\n        )\nend"
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {{ return('unhex(' ~ expression ~ ')') }}

@@ -29,10 +29,25 @@ def _version_function() -> Any:
     return udf(spark_cdc_version, StringType())
 
 
+def _gbase_function(name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        from pyspark.sql.functions import arrow_udtf
+
+        from spark_cdc_udfs.gbase import functions
+
+        handler = getattr(functions, name)
+        return arrow_udtf(handler, returnType=handler.TYPE)
+
+    return make
+
+
 # Name in SQL -> what makes the function. Made late, because PySpark looks at the running session
 # when a function is made, and because the command line should not have to load PySpark.
 FUNCTIONS: Mapping[str, Callable[[], Any]] = {
     "spark_cdc_version": _version_function,
+    "spark_cdc_gbase_stretches": _gbase_function("Stretches"),
+    "spark_cdc_gbase_records": _gbase_function("FramedRecords"),
+    "spark_cdc_gbase_changes": _gbase_function("ChangeEvents"),
 }
 
 

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spark_cdc_udfs.gbase import Capture, Framer, as_text, decode_rows, parse_layout, parse_type
-from spark_cdc_udfs.gbase.capture import Decoded
+from spark_cdc_udfs.gbase import (
+    Capture,
+    Decoded,
+    Framer,
+    as_text,
+    decode_rows,
+    parse_layout,
+    parse_type,
+)
 from spark_cdc_udfs.gbase.records import RECORDS, Records
 from spark_cdc_udfs.gbase.rows import size_array
 from spark_cdc_udfs.gbase.values import Decoded as Values

@@ -210,6 +210,75 @@ def sequences(vectors: list[Vector]) -> list[Vector]:
     return tests
 
 
+# GBase streams
+
+
+def streams(vectors: list[Vector]) -> list[Vector]:
+    """Test the decoder and its quarantine with every stream at once."""
+    shapes = [json.loads(shape) for shape in dict.fromkeys(map(shape_of, vectors))]
+    rows, events, quarantine = [], [], []
+    for vector in vectors:
+        given, expect = vector["given"], vector["expect"]
+        shape = shapes.index(given["columns"])
+        rows += [
+            [
+                literal(shape),
+                literal(f"{vector['id']}/{chunk['capture_id']}"),
+                f"{chunk['chunk_number']}L",
+                f"X'{chunk['payload']}'",
+            ]
+            for chunk in given["chunks"]
+        ]
+        events += [event_of_stream(vector["id"], event) for event in expect["events"]]
+        quarantine += [
+            {
+                "capture_id": f"{vector['id']}/{one['capture_id']}",
+                "chunk_number": str(one["chunk_number"]),
+                "reason": one["reason"],
+            }
+            for one in expect["quarantine"]
+        ]
+    names = ["shape", "capture_id", "chunk_number", "payload"]
+    given_rows = [source("gbase_chunks", rows_sql(names, rows))]
+    more = {"overrides": {"vars": {"gbase_shapes": shapes}}}
+    return [
+        unit_test("gbase_stream", "gbase_stream", given_rows, events, **more),
+        unit_test(
+            "gbase_stream_quarantine", "gbase_stream_quarantine", given_rows, quarantine, **more
+        ),
+    ]
+
+
+def shape_of(vector: Vector) -> str:
+    """Write the columns of a vector's table."""
+    assert vector["given"]["table_id"] == 7, vector["id"]
+    assert vector["given"]["key"] == ["id"], vector["id"]
+    return json.dumps(vector["given"]["columns"])
+
+
+def event_of_stream(vector: str, event: Vector) -> Vector:
+    """Write an expected event."""
+
+    def image(row: Vector | None) -> str | None:
+        return None if row is None else json.dumps(row, separators=(",", ":"), ensure_ascii=False)
+
+    def names(columns: list[str] | None) -> str | None:
+        return None if columns is None else " ".join(columns)
+
+    return {
+        "vector": vector,
+        "cdc_sequence": event["cdc_sequence"],
+        "cdc_operation": event["cdc_operation"],
+        "cdc_commit_sequence": event["cdc_commit_sequence"],
+        "commit_at": event["cdc_commit_at"],
+        "cdc_transaction_id": event["cdc_transaction_id"],
+        "changed": names(event["cdc_changed_columns"]),
+        "present": names(event["cdc_present_columns"]),
+        "before_image": image(event["cdc_before"]),
+        "after_image": image(event["row"]),
+    }
+
+
 class Dumper(yaml.SafeDumper):
     """Writes SQL as blocks, and no anchors."""
 
@@ -231,6 +300,7 @@ def make() -> str:
     """Make the whole file."""
     masks = read("qlik_change_mask")
     tests = [every_mask(masks), masks_in_tables(masks), *sequences(read("qlik_change_seq"))]
+    tests += streams(read("gbase_stream"))
     text = yaml.dump(
         {"unit_tests": tests}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100_000
     )

@@ -1,12 +1,16 @@
 """The change data capture stream of GBase 8s and Informix: bytes in, change events out.
 
 - `Capture` does it all, for one table of one capture session;
-- `Framer` finds the records in the chunks, `Transactions` what was committed,
-  `parse_layout` and `decode_rows` turn the rows of a table into Arrow columns.
+- `Framer` finds the records in the chunks, `Changes` turns them into change events:
+  `KnownRecords` drops repeats, `Transactions` finds what was committed, `parse_layout` and
+  `decode_rows` turn the rows of a table into Arrow columns;
+- `functions` has what Spark SQL calls.
 """
 
-from spark_cdc_udfs.gbase.capture import Capture, Decoded, Refused
+from spark_cdc_udfs.gbase.capture import Capture
+from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import Framed, Framer, Span
+from spark_cdc_udfs.gbase.known import KnownRecords, hashes_of
 from spark_cdc_udfs.gbase.layout import Column, Layout, SchemaError, Type, parse_layout, parse_type
 from spark_cdc_udfs.gbase.records import Records
 from spark_cdc_udfs.gbase.rows import Rows, decode_rows
@@ -15,11 +19,13 @@ from spark_cdc_udfs.gbase.values import as_text
 
 __all__ = [
     "Capture",
+    "Changes",
     "Column",
     "Committed",
     "Decoded",
     "Framed",
     "Framer",
+    "KnownRecords",
     "Layout",
     "Records",
     "Refused",
@@ -31,6 +37,7 @@ __all__ = [
     "Type",
     "as_text",
     "decode_rows",
+    "hashes_of",
     "parse_layout",
     "parse_type",
 ]

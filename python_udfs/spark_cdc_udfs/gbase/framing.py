@@ -7,7 +7,7 @@ the reader's buffer. What is what follows from the bytes alone.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +16,12 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs.gbase.arrays import MOST_BYTES, Bools, Bytes, Ints, contents, windows
 from spark_cdc_udfs.gbase.records import (
     COMMON,
-    ERROR,
     LAST_NUMBER,
     LONGEST_HEADER,
     LONGEST_PAYLOAD,
     PADDING,
-    RECORDS,
     SCHEME,
     SHORTEST_HEADER,
-    TABSCHEM,
-    TIMEOUT,
     Records,
     no_records,
 )
@@ -33,8 +29,6 @@ from spark_cdc_udfs.gbase.records import (
 STALE = "stale"  # the only reason of a span that is no loss
 BAD_HEADER = "bad_header"
 TRUNCATED_RECORD = "truncated_record"
-
-SEQUENCED = sorted(set(RECORDS) - {TABSCHEM, ERROR})
 
 
 class Span(NamedTuple):
@@ -55,7 +49,6 @@ class Framed(NamedTuple):
     """What one batch of chunks brought to its end, in stream order."""
 
     records: Records
-    repeats: Records  # byte for byte equal to an earlier record of the capture: no news
     spans: list[Span]
 
 
@@ -106,12 +99,27 @@ def valid_headers(data: Bytes, size: int) -> _Headers:
     return _Headers(start[valid], picked[:, 0], picked[:, 1], picked[:, 3])
 
 
+def begins_record(heads: Any) -> Bools:
+    """Say of the first 16 bytes of chunks (n,), an Arrow binary array, which are a valid header."""
+    offsets, data = contents(heads)
+    start = offsets[:-1].astype(np.int64)
+    whole = np.diff(offsets[: len(heads) + 1]) >= COMMON
+    padded = np.concatenate([data[: int(offsets[-1])], np.zeros(PADDING, dtype=np.uint8)])
+    apart = windows(padded, start[whole], COMMON).ravel()
+    headers = valid_headers(np.append(apart, np.zeros(PADDING, dtype=np.uint8)), len(apart))
+    begins = np.zeros(len(heads), dtype=np.bool_)
+    at = headers.start[headers.start % COMMON == 0] // COMMON
+    begins[np.flatnonzero(whole)[at]] = True
+    return begins
+
+
 class Framer:
     """Frame one capture session, chunk after chunk.
 
-    What it keeps from one batch to the next: an incomplete record at the end, a copy of the
-    reader's buffer (as long as the longest chunk), and 8 bytes for each record so far, to know it
-    again.
+    What it keeps from one batch to the next: an incomplete record at the end, and a copy of the
+    reader's buffer (as long as the longest chunk). It can begin at any fresh chunk, which always
+    begins a record, once it knows the buffer (`remember`), or go on where another has stopped
+    (`restore`).
     """
 
     def __init__(self) -> None:
@@ -121,7 +129,6 @@ class Framer:
         self._buffer = bytearray()
         self._last_number: int | None = None
         self._last_payloads: set[bytes] = set()
-        self._known = _KnownRecords()
 
     @property
     def pending_bytes(self) -> int:
@@ -163,7 +170,42 @@ class Framer:
             first, last = int(waiting.chunk[0]), int(waiting.chunk[-1])
             spans.append(Span(reason, first, int(waiting.offset[0]), last, end, size))
         self._waiting = NOTHING_WAITING
-        return Framed(no_records(), no_records(), spans)
+        return Framed(no_records(), spans)
+
+    def remember(self, payloads: Iterable[bytes]) -> None:
+        """Read earlier chunks into the buffer, in their order; no record of theirs is given."""
+        for payload in payloads:
+            self._buffer[: len(payload)] = payload
+
+    def state(self) -> bytes:
+        """Write down what it keeps, for `restore`."""
+        waiting = self._waiting
+        kept = {
+            "data": pa.array([waiting.data.tobytes()], pa.binary()),
+            **{
+                name: pa.array([getattr(waiting, name).tolist()], pa.list_(pa.int64()))
+                for name in ("start", "chunk", "offset")
+            },
+            "pending_is_stale": pa.array([self._pending_is_stale]),
+            "lost": pa.array([self._lost]),
+            "buffer": pa.array([bytes(self._buffer)], pa.binary()),
+        }
+        batch = pa.RecordBatch.from_pydict(kept)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
+
+    def restore(self, state: bytes, buffer_only: bool = False) -> None:
+        """Take over what another one has kept; `buffer_only` to begin at a fresh chunk behind."""
+        kept = pa.ipc.open_stream(state).read_all().to_pylist()[0]
+        self._buffer = bytearray(kept["buffer"])
+        if buffer_only:
+            return
+        places = [np.array(kept[name], dtype=np.int64) for name in ("start", "chunk", "offset")]
+        self._waiting = _Waiting(np.frombuffer(kept["data"], np.uint8), *places)
+        self._pending_is_stale, self._lost = kept["pending_is_stale"], kept["lost"]
 
     def _without_repeats(self, number: Ints, chunks: Any) -> Bools:
         """Say which chunks (m,) are news: neither empty nor the same as one with this number."""
@@ -197,9 +239,7 @@ class Framer:
         self._waiting = batch.waiting_from(walk.pending)
         self._pending_is_stale = walk.pending_is_stale
         walk.fill_buffer(len(batch.start))
-        records = batch.records(walk.accepted())
-        repeated = self._known.repeated(records)
-        return Framed(records.take(~repeated), records.take(repeated), walk.spans)
+        return Framed(batch.records(walk.accepted()), walk.spans)
 
 
 def _reason(size: int, head: Bytes) -> str:
@@ -424,45 +464,3 @@ class _Walk:
             start, end = self.start[chunk], self.ends[chunk]
             self.buffer[: end - start] = self._bytes[start:end]
         self.buffered = max(self.buffered, before)
-
-
-class _KnownRecords:
-    """Knows again the records of a capture, by a hash of their bytes."""
-
-    def __init__(self) -> None:
-        self._hashes: list[Ints] = []  # sorted
-        self._highest = np.uint64(0)
-
-    def repeated(self, records: Records) -> Bools:
-        """Say of each record (n,) whether its bytes came before; TABSCHEM and TIMEOUT never did."""
-        repeated = np.zeros(len(records), dtype=np.bool_)
-        header = records.header()
-        counts = np.flatnonzero((header["number"] != TABSCHEM) & (header["number"] != TIMEOUT))
-        if not len(counts):
-            return repeated
-        raw = records.data.tobytes()
-        ends = (records.start + records.length)[counts].tolist()
-        starts = records.start[counts].tolist()
-        hashes = np.array(
-            [hash(raw[start:end]) for start, end in zip(starts, ends, strict=True)],
-            dtype=np.int64,
-        )
-        # The server writes in the order of its log: only what does not rise can be a repeat. What
-        # is behind the header of a record that has no sequence is not looked at.
-        sequence = np.where(np.isin(header["number"], SEQUENCED), header["sequence"], 0)[counts]
-        sequence = sequence.astype(np.uint64)
-        highest = np.maximum.accumulate(np.append(self._highest, sequence))
-        self._highest = highest[-1]
-        suspects = sequence <= highest[:-1]
-        if suspects.any():
-            order = np.argsort(hashes, kind="stable")
-            ordered = hashes[order]
-            again = np.append(False, ordered[1:] == ordered[:-1])
-            repeated[counts[order[again]]] = True
-            for known in self._hashes:
-                at = np.minimum(known.searchsorted(hashes[suspects]), len(known) - 1)
-                repeated[counts[suspects]] |= known[at] == hashes[suspects]
-        self._hashes.append(np.sort(hashes))
-        if len(self._hashes) > 64:
-            self._hashes = [np.sort(np.concatenate(self._hashes))]
-        return repeated

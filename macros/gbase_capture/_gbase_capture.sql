@@ -1,0 +1,343 @@
+{#- What the decoder of GBase capture streams is made of. The bytes are read by the Python functions spark_cdc_gbase_…, which
+    name their documents; here stands how rows come to them, and how their values become columns. -#}
+
+{#- The facts of one table of a stream that are known before any row is read, as a dict; bad arguments stop here. -#}
+{%- macro _layout_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
+    {%- set me = 'gbase_capture' -%}
+    {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
+    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- set types = {} -%}
+    {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}
+    {%- for name, accepted in [
+        ('capture_id', ['string']), ('chunk_number', ['bigint', 'int', 'smallint', 'tinyint', 'long', 'integer']),
+        ('payload', ['binary'])
+    ] -%}
+        {%- if types.get(name) not in accepted and not (name == 'capture_id' and name in types) -%}
+            {{ spark_cdc._stop(
+                me, relation ~ ' has ' ~ (name ~ ' of type ' ~ types[name] if name in types else 'no column ' ~ name),
+                'one row for each read: capture_id string, chunk_number bigint, payload binary',
+                'create view chunks as select session as capture_id, n as chunk_number, unhex(bytes) as payload from …'
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if table_id is not integer or table_id is boolean -%}
+        {{ spark_cdc._stop(me, 'table_id is ' ~ table_id, 'the number that cdc_startcapture was given for the table', example) }}
+    {%- endif -%}
+    {%- if columns is not mapping or not columns -%}
+        {{ spark_cdc._stop(
+            me, 'columns is ' ~ columns, 'a dict of name -> Spark SQL type', "columns={'id': 'int', 'amount': 'decimal(12,2)'}"
+        ) }}
+    {%- endif -%}
+    {%- do spark_cdc._check_table_columns(me, columns, example) -%}
+    {%- set encoding = var('spark_cdc_gbase_encoding', 'utf-8') if gbase_encoding is none else gbase_encoding -%}
+    {%- if encoding is not string -%}
+        {{ spark_cdc._stop(
+            me, 'gbase_encoding is ' ~ encoding, "the name of a character set that Python knows, such as 'utf-8', 'gb18030', 'gbk', 'latin-1'",
+            "gbase_encoding='gb18030'"
+        ) }}
+    {%- endif -%}
+    {%- set rtrim_char = var('spark_cdc_gbase_rtrim_char', false) if gbase_rtrim_char is none else gbase_rtrim_char -%}
+    {%- if rtrim_char is not boolean -%}
+        {{ spark_cdc._stop(me, 'gbase_rtrim_char is ' ~ rtrim_char, 'true or false', 'gbase_rtrim_char=true') }}
+    {%- endif -%}
+    {{ return({
+        'relation': relation,
+        'table_id': table_id,
+        'key': spark_cdc._resolve_key(me, key, columns | list, example),
+        'columns': columns,
+        'types_there': in_relation,
+        'encoding': encoding,
+        'rtrim_char': rtrim_char,
+        'state': none,
+    }) }}
+{%- endmacro -%}
+
+
+{#- The list in which the Python functions put the values of a type, where they can: Spark reads integers and floating-point
+    numbers from it as they are, everything else from text. -#}
+{%- macro _gbase_family(data_type) -%}
+    {%- set type_name = data_type | lower | trim -%}
+    {%- if type_name in ('tinyint', 'byte', 'smallint', 'short', 'int', 'integer', 'bigint', 'long') -%}
+        {{ return('integer') }}
+    {%- elif type_name in ('float', 'real', 'double') -%}
+        {{ return('float') }}
+    {%- endif -%}
+    {{ return('text') }}
+{%- endmacro -%}
+
+{#- What the function that makes change events has to know, JSON in SQL, a column a line. -#}
+{%- macro _gbase_settings(layout) -%}
+    {%- set families = [] -%}
+    {%- for name, data_type in layout.columns.items() -%}
+        {%- do families.append(tojson(name) ~ ': ' ~ tojson(spark_cdc._gbase_family(data_type))) -%}
+    {%- endfor -%}
+    {%- set given = {'table_id': layout.table_id, 'encoding': layout.encoding, 'rtrim_char': layout.rtrim_char} -%}
+    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson(layout.key)] -%}
+    {{ return(spark_cdc._literal('{' ~ lines | join(',\n') ~ ',\n"columns": {\n' ~ families | join(',\n') ~ '\n}}')) }}
+{%- endmacro -%}
+
+
+{#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `layout.state`, a relation of such rows, the
+    captures go on where that stopped. -#}
+{%- macro _gbase_decoded(layout) -%}
+with raw as (
+    select
+        cast(capture_id as string) as capture_id,
+        cast(chunk_number as bigint) as chunk_number,
+        payload,
+        xxhash64(payload) as payload_hash
+    from {{ layout.relation }}
+    where capture_id is not null and chunk_number is not null and length(payload) > 0
+),
+
+chunks as (
+    select
+        capture_id,
+        chunk_number,
+        length(payload) as byte_count,
+        left(payload, 16) as head,
+        payload_hash
+    from raw
+),
+
+-- which chunks can be read without those before them
+stretches as (
+    select *
+    from
+        spark_cdc_gbase_stretches(
+            table(chunks)
+            partition by capture_id
+            order by struct(chunk_number, payload_hash)
+        )
+),
+
+stretch_chunks as (
+    select
+        stretches.*,
+        raw.payload,
+        raw.payload_hash
+    from stretches
+    inner join raw
+        on stretches.capture_id = raw.capture_id and stretches.chunk_number = raw.chunk_number
+    {%- if layout.state is not none %}
+    union all
+    select
+        stretches.* except (role, chunk_number),
+        case when stretches.is_first then 'state' else 'buffer' end as role,
+        cast(null as bigint) as chunk_number,
+        state.record as payload,
+        cast(null as bigint) as payload_hash
+    from stretches
+    inner join {{ layout.state }} as state
+        on stretches.capture_id = state.capture_id
+    where
+        stretches.chunk_number = stretches.stretch
+        and stretches.role = 'chunk'
+        and state.kind = 'framer'
+    {%- endif %}
+),
+
+framed as (
+    select *
+    from
+        spark_cdc_gbase_records(
+            {{ layout.table_id }},
+            table(stretch_chunks)
+            partition by struct(capture_id, stretch)
+            order by struct(chunk_number, payload_hash)
+        )
+),
+
+-- a transaction lies in one bucket, a schema in all
+placed as (
+    select
+        framed.capture_id,
+        framed.kind,
+        framed.chunk,
+        framed.chunk_offset,
+        framed.end_chunk,
+        framed.reason,
+        framed.detail,
+        framed.record,
+        xxhash64(framed.record) as hash,
+        2 as part,
+        bucket
+    from framed
+        lateral view explode(
+            case
+                when framed.kind = 'schema' then sequence(0, framed.buckets - 1)
+                else array(coalesce(pmod(framed.transaction_id, framed.buckets), 0))
+            end
+        ) buckets as bucket
+    {%- if layout.state is not none %}
+    union all
+    select
+        state.capture_id,
+        state.kind,
+        state.chunk,
+        state.chunk_offset,
+        state.end_chunk,
+        state.reason,
+        state.detail,
+        state.record,
+        xxhash64(state.record) as hash,
+        case state.kind when 'known' then 0 else 1 end as part,
+        bucket
+    from {{ layout.state }} as state
+    inner join stretches
+        on state.capture_id = stretches.capture_id
+        lateral view explode(
+            case
+                when state.transaction_id is null then sequence(0, stretches.buckets - 1)
+                else array(pmod(state.transaction_id, stretches.buckets))
+            end
+        ) buckets as bucket
+    where
+        state.kind in ('known', 'open')
+        and stretches.is_first
+        and stretches.chunk_number = stretches.stretch
+        and stretches.role = 'chunk'
+    {%- endif %}
+),
+
+decoded as (
+    select *
+    from
+        spark_cdc_gbase_changes(
+            {{ spark_cdc._gbase_settings(layout) }},
+            table(placed)
+            partition by struct(capture_id, bucket)
+            order by struct(part, chunk, chunk_offset)
+        )
+)
+{%- endmacro -%}
+
+
+{#- CTEs to `judged`: what was decoded, with values of the declared types. `layout.decoded` is a relation that has it already. -#}
+{%- macro _gbase_judged(layout) -%}
+    {%- if layout.decoded -%}
+with decoded as (
+    select * from {{ layout.decoded }}
+),
+    {%- else -%}
+{{ spark_cdc._gbase_decoded(layout) }},
+    {%- endif %}
+
+typed as (
+    select
+        *,
+        {{ spark_cdc._gbase_row(layout, 'after') | indent(8) }} as cdc_row,
+        case
+            when before is not null
+                then
+                    {{ spark_cdc._gbase_row(layout, 'before') | indent(20) }}
+        end as cdc_before
+    from decoded
+    where kind in ('event', 'refused', 'tail')
+),
+
+judged as (
+    select
+        *,
+        {{ spark_cdc._gbase_has_bad_value(layout, 'after', 'cdc_row') | indent(8) }} as cdc_has_bad_value,
+        {{ spark_cdc._gbase_has_bad_value(layout, 'before', 'cdc_before') | indent(8) }} as cdc_before_has_bad_value
+    from typed
+)
+{%- endmacro -%}
+
+{#- Where the value of each column of the table stands: name -> {`text`: SQL, `native`: SQL or none, `type`: of that}. -#}
+{%- macro _gbase_places(layout, side) -%}
+    {%- set places, counts = {}, {'integer': 0, 'float': 0} -%}
+    {%- for name, data_type in layout.columns.items() -%}
+        {%- set family = spark_cdc._gbase_family(data_type) -%}
+        {%- set place = {'text': side ~ '.texts[' ~ loop.index0 ~ ']', 'native': none} -%}
+        {%- if family in counts -%}
+            {%- do place.update({
+                'native': side ~ '.' ~ family ~ 's[' ~ counts[family] ~ ']',
+                'type': {'integer': 'bigint', 'float': 'double'}[family],
+            }) -%}
+            {%- do counts.update({family: counts[family] + 1}) -%}
+        {%- endif -%}
+        {%- do places.update({name: place}) -%}
+    {%- endfor -%}
+    {{ return(places) }}
+{%- endmacro -%}
+
+{#- A row of decoded values as a struct of the declared types; what is not of its type is null there. -#}
+{%- macro _gbase_row(layout, side) -%}
+named_struct(
+    {%- for name, place in spark_cdc._gbase_places(layout, side).items() %}
+    {%- set data_type = layout.columns[name] %}
+    {%- set value = spark_cdc._typed(place.text, 'string', data_type) %}
+    {%- if place.native %}
+    {%- set value = 'coalesce(\n    ' ~ spark_cdc._typed(place.native, place.type, data_type) ~ ',\n    ' ~ value ~ '\n)' %}
+    {%- endif %}
+    {{ spark_cdc._literal(name) }}, {{ value | indent(4) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+{%- endmacro -%}
+
+{#- Whether a value is there that is not one of its column's type. -#}
+{%- macro _gbase_has_bad_value(layout, side, row) -%}
+    {%- set conditions = [] -%}
+    {%- for name, place in spark_cdc._gbase_places(layout, side).items()
+        if spark_cdc._typed(place.text, 'string', layout.columns[name]) != place.text -%}
+        {%- set there = place.text ~ ' is not null' -%}
+        {%- if place.native -%}{%- set there = '(' ~ place.native ~ ' is not null or ' ~ there ~ ')' -%}{%- endif -%}
+        {%- do conditions.append('(\n    ' ~ there ~ '\n    and ' ~ row ~ '.' ~ spark_cdc._quote(name) ~ ' is null\n)') -%}
+    {%- endfor -%}
+    {{ return(conditions | join('\nor ') or 'false') }}
+{%- endmacro -%}
+
+
+{#- CTEs to `items`: every record, or tail, that went into an event or into quarantine, the latter with its reason. -#}
+{%- macro _gbase_items(layout) -%}
+    {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
+{{ spark_cdc._gbase_judged(layout) }},
+
+items as (
+    select
+        judged.capture_id,
+        item.*
+    from judged
+        lateral view inline(
+            array(
+                named_struct(
+                    'chunk', judged.chunk,
+                    'chunk_offset', judged.chunk_offset,
+                    'end_chunk', judged.end_chunk,
+                    'record_number', judged.record_number,
+                    'reason', case when judged.cdc_has_bad_value then 'bad_value' else judged.reason end,
+                    'detail', case
+                        when judged.cdc_has_bad_value then 'not of the declared type'
+                        else judged.detail
+                    end
+                ),
+                named_struct(
+                    'chunk', judged.before_chunk,
+                    'chunk_offset', judged.before_offset,
+                    'end_chunk', judged.before_end_chunk,
+                    'record_number', 42,
+                    'reason', case
+                        when judged.cdc_before_has_bad_value then 'bad_value'
+                        when judged.cdc_has_bad_value then 'orphan_before_image'
+                    end,
+                    'detail', case when judged.cdc_before_has_bad_value then 'not of the declared type' end
+                )
+            )
+        ) item as {{ fields | join(', ') }}
+    where item.chunk is not null
+)
+{%- endmacro -%}
+
+{#- Where it is, and what is wrong with it. -#}
+{%- macro _gbase_detail() -%}
+concat(
+    'chunk ',
+    items.chunk,
+    ', offset ',
+    items.chunk_offset,
+    coalesce(concat(', record number ', items.record_number), ''),
+    coalesce(concat(': ', nullif(items.detail, '')), '')
+)
+{%- endmacro -%}

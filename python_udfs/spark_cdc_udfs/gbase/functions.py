@@ -1,0 +1,443 @@
+"""What Spark SQL calls to decode a GBase stream: three table functions over Arrow batches.
+
+A capture is cut into *stretches* at fresh chunks, which always begin a record, so that several
+tasks can find its records (`Stretches`, `FramedRecords`). The records then go by transaction into
+*buckets*, in which their change events are made (`ChangeEvents`). The macro `gbase_capture` of the
+dbt project says what each is given; rows come by `partition by` and `order by`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+
+from spark_cdc_udfs.gbase.arrays import Ints, contents, ragged, windows
+from spark_cdc_udfs.gbase.capture import refused_spans
+from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
+from spark_cdc_udfs.gbase.framing import Framed, Framer, begins_record
+from spark_cdc_udfs.gbase.records import PADDING, TABSCHEM, TIMEOUT, Records, concatenate
+from spark_cdc_udfs.gbase.transactions import CHANGES, CONTROLS
+from spark_cdc_udfs.gbase.values import as_text
+
+STRETCH_BYTES = 16 * 1024 * 1024
+MOST_BUCKETS = 64
+
+
+class Stretches:
+    """Cut one capture into stretches.
+
+    Given its chunks in order: `capture_id` string, `chunk_number` bigint, `byte_count` int and
+    `head` binary (its first 16 bytes). Gives each chunk its `stretch`, named by the
+    number of its first chunk, with the role `chunk`; then, with the role `context`, the earlier
+    chunks whose bytes were still in the reader's buffer where the stretch begins. `is_first` and
+    `is_last` say it of the stretch in the capture; `buckets` is how many the capture is worth.
+    """
+
+    TYPE = (
+        "capture_id string, stretch bigint, role string, chunk_number bigint,"
+        " is_first boolean, is_last boolean, buckets int"
+    )
+
+    def __init__(self) -> None:
+        self._capture_id: str | None = None
+        self._stretches: list[tuple[list[int], list[int]]] = []  # chunks, and their context
+        self._buffered: list[tuple[int, int]] = []  # number and size of chunks, sizes falling
+        self._bytes = 0
+        self._all_bytes = 0
+        self._last: int | None = None
+
+    def eval(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take the next chunks."""
+        if batch.num_rows:
+            self._capture_id = batch.column("capture_id")[0].as_py()
+        fresh = begins_record(batch.column("head")).tolist()
+        columns = [batch.column(name).to_pylist() for name in ("chunk_number", "byte_count")]
+        for number, size, is_fresh in zip(*columns, fresh, strict=True):
+            if number != self._last:
+                if not self._stretches or (is_fresh and self._bytes >= STRETCH_BYTES):
+                    context = sorted(one for one, _ in self._buffered)
+                    self._stretches.append(([], context))
+                    self._bytes = 0
+                self._stretches[-1][0].append(number)
+            while self._buffered and self._buffered[-1][1] <= size:
+                self._buffered.pop()
+            if not self._buffered or self._buffered[-1][0] != number:
+                self._buffered.append((number, size))
+            self._bytes += size
+            self._all_bytes += size
+            self._last = number
+        yield from ()
+
+    def terminate(self) -> Iterator[pa.RecordBatch]:
+        """Give all stretches."""
+        buckets = max(1, min(MOST_BUCKETS, self._all_bytes // STRETCH_BYTES))
+        last = len(self._stretches) - 1
+        for index, (chunks, context) in enumerate(self._stretches):
+            count = len(chunks) + len(context)
+            yield _batch(
+                {
+                    "capture_id": pa.repeat(self._capture_id, count),
+                    "stretch": pa.repeat(chunks[0], count),
+                    "role": pa.array(["context"] * len(context) + ["chunk"] * len(chunks)),
+                    "chunk_number": pa.array(context + chunks, pa.int64()),
+                    "is_first": pa.repeat(index == 0, count),
+                    "is_last": pa.repeat(index == last, count),
+                    "buckets": pa.repeat(pa.scalar(buckets, pa.int32()), count),
+                }
+            )
+
+
+class FramedRecords:
+    """Find the records of one stretch that the table `table_id` needs.
+
+    Given, in this order: of the state that an earlier run left of the capture (role `state` in the
+    first stretch, `buffer` in others) the bytes as `payload`; earlier chunks (role `context`) and
+    the chunks (role `chunk`) with `chunk_number` and `payload`. All rows have `capture_id`,
+    `is_last` and `buckets`. Gives rows of these kinds: `record`; `schema`, a TABSCHEM record of the
+    table; `lost`, bytes that are no record, with `reason` and `detail`; `tail`, such bytes at the
+    end of the capture, which later chunks may complete; `framer`, the state that it ends with.
+    """
+
+    TYPE = (
+        "capture_id string, kind string, chunk bigint, chunk_offset bigint, end_chunk bigint,"
+        " transaction_id int, buckets int, reason string, detail string, record binary"
+    )
+
+    def __init__(self) -> None:
+        self._framer = Framer()
+        self._capture_id = ""
+        self._table_id = 0
+        self._is_last = False
+        self._buckets = 1
+
+    def eval(self, table_id: pa.Array, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take the next rows."""
+        if not batch.num_rows:
+            return
+        self._table_id = table_id[0].as_py()
+        self._capture_id = batch.column("capture_id")[0].as_py()
+        self._is_last = batch.column("is_last")[0].as_py()
+        self._buckets = batch.column("buckets")[0].as_py()
+        role = np.array(batch.column("role").to_pylist())
+        for one in batch.filter(pa.array(np.isin(role, ["state", "buffer"]))).to_pylist():
+            self._framer.restore(one["payload"], buffer_only=one["role"] == "buffer")
+        context = batch.filter(pa.array(role == "context"))
+        self._framer.remember(context.column("payload").to_pylist())
+        chunks = batch.filter(pa.array(role == "chunk"))
+        if chunks.num_rows:
+            numbers = chunks.column("chunk_number").to_numpy()
+            yield from self._rows(self._framer.feed(numbers, chunks.column("payload")))
+
+    def terminate(self) -> Iterator[pa.RecordBatch]:
+        """Give what is left at the end."""
+        state = self._framer.state()
+        yield from self._rows(self._framer.finish(), "tail" if self._is_last else "lost")
+        if self._is_last:
+            yield self._batch(1, {"kind": pa.array(["framer"]), "record": pa.array([state])})
+
+    def _rows(self, framed: Framed, kind: str = "lost") -> Iterator[pa.RecordBatch]:
+        header = framed.records.header()
+        number = header["number"]
+        is_schema = number == TABSCHEM
+        is_change = np.isin(number, CHANGES)
+        wanted = ~is_change & ~is_schema & (number != TIMEOUT)
+        wanted |= is_change & (header["table"] == self._table_id)
+        wanted |= is_schema & (header["schema_table"] == self._table_id)
+        records = framed.records.take(wanted)
+        if len(records):
+            in_transaction = np.isin(number[wanted], CHANGES + CONTROLS)
+            transaction = header["transaction"][wanted].astype(np.int32)
+            kinds = pa.array(["record", "schema"])
+            yield self._batch(
+                len(records),
+                {
+                    "kind": kinds.take(pa.array(is_schema[wanted].astype(np.int8))),
+                    "chunk": pa.array(records.chunk),
+                    "chunk_offset": pa.array(records.offset),
+                    "end_chunk": pa.array(records.end_chunk),
+                    "transaction_id": pa.array(transaction, mask=~in_transaction),
+                    "record": ragged(records.data, records.start, records.length),
+                },
+            )
+        if lost := refused_spans(framed.spans):
+            yield self._batch(len(lost), {"kind": pa.repeat(kind, len(lost)), **_places(lost)})
+
+    def _batch(self, count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
+        own = {
+            "capture_id": pa.repeat(self._capture_id, count),
+            "buckets": pa.repeat(pa.scalar(self._buckets, pa.int32()), count),
+        }
+        return _complete(RECORDS_SCHEMA, count, own | dict(columns))
+
+
+class ChangeEvents:
+    """Make the change events of one bucket.
+
+    Given `settings`, JSON (see `_Settings`), and rows, in this order: what an earlier run left
+    (kind `known`, then `open`, the records of transactions that were open and the table's schemas);
+    the rows of `FramedRecords`, by place. `hash` is a 64-bit hash of `record`, always by the same
+    function. Gives rows of these kinds: `event`; for the quarantine `refused`, and `tail` where
+    later chunks may change that; what the capture ends with, `open`, `known` and `framer`;
+    `doubtful`, a record that may be a repeat of one that the earlier runs have not left.
+
+    Values are in `after` and `before`, one list for each family, with a place for each column of
+    that family, in order. In `texts` every column has a place, which is null where the value stands
+    in the list of its family.
+    """
+
+    VALUES = "struct<integers: array<bigint>, floats: array<double>, texts: array<string>>"
+    TYPE = (
+        "kind string, capture_id string, chunk bigint, chunk_offset bigint, end_chunk bigint,"
+        " record_number int, transaction_id int, reason string, detail string, record binary,"
+        " cdc_operation string, cdc_sequence string, cdc_commit_sequence string,"
+        " cdc_commit_at timestamp, cdc_transaction_id string, cdc_changed_columns array<string>,"
+        " cdc_present_columns array<string>, user_id int, began_at timestamp,"
+        f" after {VALUES}, before {VALUES},"
+        " before_chunk bigint, before_offset bigint, before_end_chunk bigint"
+    )
+
+    def __init__(self) -> None:
+        self._settings: _Settings | None = None
+        self._changes: Changes | None = None
+        self._capture_id = ""
+        self._known: list[bytes] = []
+        self._open: list[tuple[Records, Ints]] = []
+
+    def eval(self, settings: pa.Array, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take the next rows."""
+        if not batch.num_rows:
+            return
+        if self._settings is None or self._changes is None:
+            self._settings = _Settings(settings[0].as_py())
+            self._capture_id = batch.column("capture_id")[0].as_py()
+            self._changes = self._settings.changes(self._capture_id)
+        kind = np.array(batch.column("kind").to_pylist())
+        self._known += batch.filter(pa.array(kind == "known")).column("record").to_pylist()
+        left = batch.filter(pa.array(kind == "open"))
+        if left.num_rows:
+            self._open.append(_records(left))
+        passed = np.isin(kind, ["lost", "tail", "framer"])
+        if passed.any():
+            yield self._passed(batch.filter(pa.array(passed)))
+        new = batch.filter(pa.array(np.isin(kind, ["record", "schema"])))
+        if new.num_rows:
+            self._restore(self._changes)
+            records, hashes = _records(new)
+            decoded = self._changes.feed(records, hashes)
+            yield from self._rows(decoded, self._settings)
+            if (doubtful := self._changes.doubtful(records)).any():
+                yield self._records("doubtful", records.take(doubtful))
+
+    def terminate(self) -> Iterator[pa.RecordBatch]:
+        """Give what the capture ends with."""
+        if self._changes is None:
+            return
+        self._restore(self._changes)
+        parts, known = self._changes.state()
+        for records in parts:
+            yield self._records("open", records)
+        yield self._batch(1, {"kind": pa.array(["known"]), "record": pa.array([known])})
+
+    def _restore(self, changes: Changes) -> None:
+        if self._known:
+            parts = [records for records, _ in self._open]
+            hashes = [one for _, one in self._open] or [np.zeros(0, dtype=np.int64)]
+            changes.restore(concatenate(parts), np.concatenate(hashes), self._known)
+            self._known, self._open = [], []
+
+    def _passed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {name: batch.column(name) for name in (*_PLACES, "record")}
+        kind = ["refused" if one == "lost" else one for one in batch.column("kind").to_pylist()]
+        return self._batch(batch.num_rows, {"kind": pa.array(kind), **columns})
+
+    def _records(self, kind: str, records: Records) -> pa.RecordBatch:
+        header = records.header()
+        in_transaction = np.isin(header["number"], CHANGES + CONTROLS)
+        columns = {
+            "kind": pa.repeat(kind, len(records)),
+            "chunk": pa.array(records.chunk),
+            "chunk_offset": pa.array(records.offset),
+            "end_chunk": pa.array(records.end_chunk),
+            "record_number": pa.array(header["number"].astype(np.int32)),
+            "transaction_id": pa.array(
+                header["transaction"].astype(np.int32), mask=~in_transaction
+            ),
+            "record": ragged(records.data, records.start, records.length),
+        }
+        return self._batch(len(records), columns)
+
+    def _rows(self, decoded: Decoded, settings: _Settings) -> Iterator[pa.RecordBatch]:
+        for batch in decoded.changes:
+            count = batch.num_rows
+            metadata = batch.column("cdc_metadata")
+            columns = {name: batch.column(name) for name in _OF_EVENT}
+            columns |= {
+                "kind": pa.repeat("event", count),
+                "chunk_offset": batch.column("offset"),
+                "user_id": metadata.field("user_id"),
+                "began_at": metadata.field("began_at"),
+                "after": settings.values(batch.column("row")),
+                "before": settings.values(batch.column("cdc_before")),
+            }
+            yield self._batch(count, columns)
+        if refused := decoded.refused:
+            numbers = pa.array([one.record_number for one in refused], pa.int32())
+            columns = {"kind": pa.repeat("refused", len(refused)), "record_number": numbers}
+            yield self._batch(len(refused), columns | _places(refused))
+
+    def _batch(self, count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
+        own = {"capture_id": pa.repeat(self._capture_id, count)}
+        return _complete(CHANGES_SCHEMA, count, own | dict(columns))
+
+
+class _Settings:
+    """What `gbase_capture` was called with, of JSON.
+
+    `table_id` number; `key` list of names; `columns`, name to family: `integer`, `float` or `text`;
+    `encoding` text; `rtrim_char` boolean.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._given: dict[str, Any] = json.loads(text)
+        self._families: dict[str, str] = self._given["columns"]
+
+    def changes(self, capture_id: str) -> Changes:
+        """Make what decodes one capture."""
+        return Changes(
+            capture_id,
+            self._given["table_id"],
+            self._given["key"],
+            list(self._families),
+            self._given["encoding"],
+            self._given["rtrim_char"],
+        )
+
+    def values(self, rows: Any) -> Any:
+        """Turn a struct array of decoded values (n,) into lists by family."""
+        lists: dict[str, list[Any]] = {"integers": [], "floats": [], "texts": []}
+        for name, family in self._families.items():
+            values = rows.field(name)
+            list_, type_, is_native = _FAMILIES[family]
+            native = is_native(values.type)
+            if type_ is not None:
+                there = values.cast(type_) if native else pa.nulls(len(rows), type_)
+                lists[list_].append(there)
+            text = pa.nulls(len(rows), pa.string()) if native else as_text(values)
+            lists["texts"].append(text)
+        count = len(rows)
+        return pa.StructArray.from_arrays(
+            [
+                _interleaved(lists["integers"], count, pa.int64()),
+                _interleaved(lists["floats"], count, pa.float64()),
+                _interleaved(lists["texts"], count, pa.string()),
+            ],
+            list(lists),
+            mask=rows.is_null(),
+        )
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+# Family -> its list, the type there, and which decoded values stand there.
+_FAMILIES: dict[str, tuple[str, Any, Callable[[Any], bool]]] = {
+    "integer": ("integers", pa.int64(), pa.types.is_integer),
+    "float": ("floats", pa.float64(), pa.types.is_floating),
+    "text": ("texts", None, _never),
+}
+
+
+def _interleaved(columns: Sequence[Any], count: int, type_: Any) -> Any:
+    """Make a list of each row of some columns (count,)."""
+    width = len(columns)
+    offsets = pa.array(np.arange(count + 1, dtype=np.int32) * width)
+    if not width:
+        return pa.ListArray.from_arrays(offsets, pa.array([], type_))
+    order = np.arange(count)[:, None] + count * np.arange(width)
+    values = pa.concat_arrays(columns).take(pa.array(order.ravel()))
+    return pa.ListArray.from_arrays(offsets, values)
+
+
+def _records(batch: pa.RecordBatch) -> tuple[Records, Ints]:
+    """Take the records of rows, and their hashes."""
+    offsets, data = contents(batch.column("record"))
+    base = int(offsets[0])
+    padded = np.zeros(int(offsets[-1]) - base + PADDING, dtype=np.uint8)
+    padded[:-PADDING] = data[base : int(offsets[-1])]
+    start = offsets[:-1].astype(np.int64) - base
+    sizes = windows(padded, start, 8).view(">u4").astype(np.int64)
+    records = Records(
+        data=padded,
+        start=start,
+        header_size=sizes[:, 0],
+        payload_size=sizes[:, 1],
+        chunk=batch.column("chunk").to_numpy(),
+        offset=batch.column("chunk_offset").to_numpy(),
+        end_chunk=batch.column("end_chunk").to_numpy(),
+        layout=np.full(len(start), -1, dtype=np.int64),
+    )
+    return records, batch.column("hash").to_numpy()
+
+
+_PLACES = ("chunk", "chunk_offset", "end_chunk", "reason", "detail")
+_OF_EVENT = (
+    *("chunk", "end_chunk", "record_number", "before_chunk", "before_offset", "before_end_chunk"),
+    *("cdc_operation", "cdc_sequence", "cdc_commit_sequence", "cdc_commit_at"),
+    *("cdc_transaction_id", "cdc_changed_columns", "cdc_present_columns"),
+)
+
+
+def _places(refused: Sequence[Refused]) -> dict[str, Any]:
+    return {
+        "chunk": pa.array([one.chunk for one in refused], pa.int64()),
+        "chunk_offset": pa.array([one.offset for one in refused], pa.int64()),
+        "end_chunk": pa.array([one.end_chunk for one in refused], pa.int64()),
+        "reason": pa.array([one.reason for one in refused], pa.string()),
+        "detail": pa.array([one.detail for one in refused], pa.string()),
+    }
+
+
+def _batch(columns: Mapping[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _complete(schema: Mapping[str, Any], count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
+    """Make a batch of all columns of a schema, null where there is none."""
+    return _batch(
+        {name: columns.get(name, pa.nulls(count, type_)) for name, type_ in schema.items()}
+    )
+
+
+_PLAIN = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "array<string>": pa.list_(pa.string()),
+    ChangeEvents.VALUES: pa.struct(
+        [
+            ("integers", pa.list_(pa.int64())),
+            ("floats", pa.list_(pa.float64())),
+            ("texts", pa.list_(pa.string())),
+        ]
+    ),
+}
+
+
+def _schema(declared: str) -> dict[str, Any]:
+    """Read a declaration of columns as they stand above."""
+    declared = declared.replace(ChangeEvents.VALUES, "values")
+    columns = (column.split() for column in declared.split(", "))
+    types = _PLAIN | {"values": _PLAIN[ChangeEvents.VALUES]}
+    return {name: types[type_] for name, type_ in columns}
+
+
+RECORDS_SCHEMA = _schema(FramedRecords.TYPE)
+CHANGES_SCHEMA = _schema(ChangeEvents.TYPE)

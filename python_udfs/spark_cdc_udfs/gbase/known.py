@@ -1,0 +1,102 @@
+"""Know the records of a capture again: what a reused buffer left behind looks like records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_cdc_udfs.gbase.arrays import Bools, Ints
+from spark_cdc_udfs.gbase.records import (
+    DISCARD,
+    ERROR,
+    RECORDS,
+    TABSCHEM,
+    TIMEOUT,
+    Records,
+)
+
+# The server may say these again.
+REPEATABLE = (TABSCHEM, TIMEOUT)
+# Their sequence, where they have one, says nothing of when they were written.
+UNORDERED = (DISCARD, ERROR)
+ORDERED = sorted(set(RECORDS) - {*REPEATABLE, *UNORDERED})
+MOST_PARTS = 64
+
+
+def hashes_of(records: Records) -> Ints:
+    """Hash the bytes of each record (n,). The hashes mean something in this process alone."""
+    raw = records.data.tobytes()
+    ends = (records.start + records.length).tolist()
+    spans = zip(records.start.tolist(), ends, strict=True)
+    return np.fromiter((hash(raw[start:end]) for start, end in spans), np.int64, len(records))
+
+
+class KnownRecords:
+    """Say which records are byte for byte equal to an earlier one of their capture.
+
+    The server writes in the order of its log: only a record whose sequence does not rise can be a
+    repeat. It keeps 8 bytes for each record so far.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: list[Ints] = []  # sorted
+        self._unordered: set[int] = set()  # hashes
+        self._highest = np.uint64(0)
+        self._forgotten: np.uint64 | None = None
+
+    def repeated(self, records: Records, hashes: Ints) -> Bools:
+        """Say of each record (n,), in stream order, whether its bytes, hashed, came before."""
+        repeated = np.zeros(len(records), dtype=np.bool_)
+        number = records.header()["number"]
+        ordered = np.isin(number, ORDERED)
+        for index in np.flatnonzero(~ordered & ~np.isin(number, REPEATABLE)).tolist():
+            one = int(hashes[index])
+            repeated[index] = one in self._unordered
+            self._unordered.add(one)
+        which = np.flatnonzero(ordered)
+        if not len(which):
+            return repeated
+        mine = hashes[which]
+        suspects = self._not_rising(records, which)
+        if suspects.any():
+            order = np.argsort(mine, kind="stable")
+            sorted_ = mine[order]
+            again = np.append(False, sorted_[1:] == sorted_[:-1])
+            repeated[which[order[again]]] = True
+            for known in self._hashes:
+                at = np.minimum(known.searchsorted(mine[suspects]), len(known) - 1)
+                repeated[which[suspects]] |= known[at] == mine[suspects]
+        self._hashes.append(np.sort(mine))
+        if len(self._hashes) > MOST_PARTS:
+            self._hashes = [np.sort(np.concatenate(self._hashes))]
+        return repeated
+
+    def doubtful(self, records: Records) -> Bools:
+        """Say of records that are no repeats whether they may be of one that `restore` forgot."""
+        header = records.header()
+        doubtful: Bools = np.isin(header["number"], ORDERED)
+        if self._forgotten is None:
+            return np.zeros(len(records), dtype=np.bool_)
+        doubtful &= header["sequence"].astype(np.uint64) <= self._forgotten
+        return doubtful
+
+    def state(self) -> bytes:
+        """Write down what it needs to know later records by, for `restore`.
+
+        That is the highest sequence, and the hashes of records without an order; so these must mean
+        the same elsewhere.
+        """
+        unordered = np.array(sorted(self._unordered), dtype=">i8")
+        return np.array([self._highest], dtype=">u8").tobytes() + unordered.tobytes()
+
+    def restore(self, state: bytes) -> None:
+        """Take over from another one, or several, whose other records are forgotten."""
+        highest = np.frombuffer(state, ">u8", 1).astype(np.uint64)[0]
+        self._highest = self._forgotten = max(self._highest, highest)
+        self._unordered |= set(np.frombuffer(state, ">i8", offset=8).tolist())
+
+    def _not_rising(self, records: Records, which: Ints) -> Bools:
+        sequence = records.header()["sequence"][which].astype(np.uint64)
+        highest = np.maximum.accumulate(np.append(self._highest, sequence))
+        self._highest = highest[-1]
+        not_rising: Bools = sequence <= highest[:-1]
+        return not_rising
