@@ -8,7 +8,8 @@
     What a decoder gives to this, in its macro _together_<decoder>(layout), a dict:
       group            SQL over a raw row, text: two raw rows matter for each other only where it is the same (in Qlik's
                        change tables the time part of the change sequence). NULL: the row matters for no other.
-      sequence_prefix  the group is the first so many characters of the cdc_sequence of each event made of the row. -#}
+      sequence_prefix  the group is the first so many characters of the cdc_sequence of each event made of the row.
+    A decoder of which that cannot be said has a macro _run_<decoder>(run) of its own, which does all this its way. -#}
 
 {%- macro _run_decoded(run) -%}
     {%- set layout = run.call.layout -%}
@@ -21,14 +22,16 @@
         'together': together,
     }) -%}
     {%- set watermark = spark_cdc._raw_watermark(layout) -%}
-    {%- if run.is_full -%}
-        {%- do spark_cdc._decode_all(run) -%}
-    {%- elif not spark_cdc._is_there(run.raw) -%}
+    {%- if not run.is_full and not spark_cdc._is_there(run.raw) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
             'to build the model anew from the rows that the raw relation has now',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
+    {%- elif '_run_' ~ run.call.decoder in spark_cdc -%}
+        {%- do spark_cdc['_run_' ~ run.call.decoder](run) -%}
+    {%- elif run.is_full -%}
+        {%- do spark_cdc._decode_all(run) -%}
     {%- else -%}
         {%- do spark_cdc._read_new_rows(run, watermark) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}

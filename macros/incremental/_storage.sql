@@ -87,11 +87,11 @@
 {%- macro _clean_up(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
     {%- set kept = [run.claim.identifier | lower] -%}
-    {%- for name in ('raw', 'stored_in', 'stored_in_before') -%}
+    {%- for name in ('raw', 'state', 'stored_in', 'stored_in_before') -%}
         {%- do kept.append(run.properties.get('spark_cdc.' ~ name, '') | lower) -%}
     {%- endfor -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
             {%- do spark_cdc._drop(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -223,6 +223,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.definition': run.definition,
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
         'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
+        'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
     } -%}
     {%- do all_properties.update(properties or {}) -%}
     {{ return(all_properties) }}
