@@ -15,8 +15,8 @@ from simulation import database
 Row = Mapping[str, Any]
 
 MODELS = {
-    "changes": "spark_cdc.qlik_change_table({raw}, key={key})",
-    "quarantine": "spark_cdc.quarantine('qlik_change_table', {raw}, key={key})",
+    "changes": "spark_cdc.{decoder}({raw}, key={key}{arguments})",
+    "quarantine": "spark_cdc.quarantine('{decoder}', {raw}, key={key}{arguments})",
     "current": "spark_cdc.current_state({changes}, key={key})",
     "with_deleted": "spark_cdc.current_state({changes}, key={key}, keep_deleted=true)",
     "history": "spark_cdc.history({changes}, key={key})",
@@ -36,7 +36,14 @@ class Landing:
     batches: int = 0
     have_left: bool = False
 
-    def add(self, name: str, table: database.Table, columns: Mapping[str, str]) -> None:
+    def add(
+        self,
+        name: str,
+        table: database.Table,
+        columns: Mapping[str, str],
+        decoder: str = "qlik_change_table",
+        arguments: str = "",
+    ) -> None:
         """The models of one raw table: incremental, and the same built anew from every row."""
         (self.home / "models").mkdir(exist_ok=True)
         # dbt's own tables: of Delta slow to make, and of parquet not to be replaced on Iceberg,
@@ -51,7 +58,13 @@ class Landing:
             ):
                 raw = f"source('landing', '{name}{suffix}')"
                 changes = f"ref('{name}_changes{suffix}')"
-                text = call.format(raw=raw, changes=changes, key=list(table.key))
+                text = call.format(
+                    raw=raw,
+                    changes=changes,
+                    key=list(table.key),
+                    decoder=decoder,
+                    arguments=arguments,
+                )
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )

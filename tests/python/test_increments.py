@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Warehouse
 from landing import MODELS, Landing, batches
-from simulation import database, qlik_change_table
+from simulation import database, gbase_capture, qlik_change_table
 from spark_cdc_udfs.directory import wait_for
 from test_workloads import SEED
 
@@ -52,6 +52,34 @@ def test_runs_equal_a_full_refresh(warehouse: Warehouse, tmp_path: Path) -> None
 def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: Path) -> None:
     kinds = ("changes", "quarantine", "current", "history")
     run_in_batches(lake, tmp_path, database.POSITIONS, kinds)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in_order", "late"])
+def test_streams_equal_a_full_refresh(warehouse: Warehouse, tmp_path: Path, late: bool) -> None:
+    """Transactions lie across runs, ends of chunks wait, old chunks come again, or late."""
+    landing = Landing(warehouse, tmp_path, f"streams_{late}".lower(), ("changes", "quarantine"))
+    rng = random.Random(f"{SEED} streams {late}")
+    workload = database.generate(gbase_capture.TABLE, rng, transactions=50)
+    stream = gbase_capture.write(workload, rng, bad_records=2, duplicates=0.05)
+    arguments = f", table_id=7, columns={dict(gbase_capture.TABLE.columns)}"
+    raw = gbase_capture.RAW_COLUMNS
+    landing.add("raw", gbase_capture.TABLE, raw, "gbase_capture", arguments)
+    landing.begin(warehouse.table_format)
+    cuts = sorted(rng.sample(range(1, len(stream.rows)), 3))
+    parts = [
+        stream.rows[begin:end]
+        for begin, end in zip([0, *cuts], [*cuts, len(stream.rows)], strict=True)
+    ]
+    if late:
+        withheld = [row for row in parts[0] if rng.random() < 0.1]
+        parts[0] = [row for row in parts[0] if row not in withheld]
+        parts[1] = [*parts[1], *withheld]
+    parts[2] = [*parts[2], *rng.sample(parts[0] + parts[1], 10)]
+    for number, rows in enumerate(parts):
+        landing.deliver({"raw": rows}, keep=number != 3)
+        warehouse.dbt(tmp_path, "run")
+        wrong = landing.differences()
+        assert not wrong, f"after batch {number}:\n" + "\n".join(wrong)
 
 
 SMALL = {

@@ -18,7 +18,14 @@ from typing import Any
 import pytest
 from conftest import ROOT, Warehouse
 from lake import write_parquet
-from simulation import apply_events, database, oracle, qlik_change_table, random_events
+from simulation import (
+    apply_events,
+    database,
+    gbase_capture,
+    oracle,
+    qlik_change_table,
+    random_events,
+)
 
 SEED = int(os.environ.get("SPARK_CDC_SEED", "0"))
 SCHEMA = "workloads"
@@ -144,6 +151,39 @@ class Project:
             )
         return written.events
 
+    def stream(self, name: str) -> None:
+        """A case of a GBase stream of a simulated database."""
+        rng = random.Random(f"{SEED} {name}")
+        table = gbase_capture.TABLE
+        workload = database.generate(table, rng, transactions=60)
+        written = gbase_capture.write(workload, rng, bad_records=2, duplicates=0.1)
+        rng.shuffle(written.rows)
+        self.input(name, gbase_capture.RAW_COLUMNS, written.rows)
+        call = f"source('inputs', '{name}'), key={list(table.key)}, table_id=7, columns="
+        call += str(dict(table.columns))
+        self.model(
+            f"{name}_changes",
+            f"spark_cdc.gbase_capture({call})",
+            random_events.event_columns(table),
+            written.events,
+        )
+        self.model(
+            f"{name}_quarantine",
+            f"spark_cdc.quarantine('gbase_capture', {call})",
+            {"reason": "string"},
+            [{"reason": reason} for reason, _, _ in written.quarantine],
+        )
+        self.model(
+            f"{name}_counts",
+            f"spark_cdc.raw_counts('gbase_capture', {call})",
+            COUNTS,
+            [written.raw_counts],
+        )
+        self.applied(name, table, f"ref('{name}_changes')", written.events)
+        assert oracle.current_state(written.workload, positions=written.positions) == (
+            apply_events.current_state(written.events, list(table.key))
+        )
+
 
 def cases(project: Project) -> None:
     layout, delivery = qlik_change_table.Layout, qlik_change_table.Delivery
@@ -203,6 +243,7 @@ def cases(project: Project) -> None:
     )
     entangled = {key for (key, _), times in touched.items() if times > 1}
     assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
+    project.stream("stream")
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
 

@@ -313,7 +313,7 @@ class _Log:
             )
             self.positions[change.number] = position
             event = change_event(self.table, one, change, position)
-            event["cdc_transaction_id"] = str(transaction)
+            event |= {"cdc_source": "gbase_capture", "cdc_transaction_id": str(transaction)}
             if change.operation == "delete":
                 event["cdc_before"] = dict(change.values)
             self.events.append(event)
