@@ -113,7 +113,12 @@ stretches as (
 
 stretch_chunks as (
     select
-        stretches.*,
+        stretches.capture_id,
+        stretches.stretch,
+        stretches.is_last,
+        stretches.buckets,
+        stretches.role,
+        raw.chunk_number,
         raw.payload,
         raw.payload_hash
     from stretches
@@ -122,7 +127,10 @@ stretch_chunks as (
     {%- if layout.state is not none %}
     union all
     select
-        stretches.* except (role, chunk_number),
+        stretches.capture_id,
+        stretches.stretch,
+        stretches.is_last,
+        stretches.buckets,
         case when stretches.is_first then 'state' else 'buffer' end as role,
         cast(null as bigint) as chunk_number,
         state.record as payload,

@@ -26,6 +26,7 @@ from spark_cdc_udfs.gbase.records import (
     no_records,
 )
 
+HEAD = 24  # bytes by which most records differ: all that headers have, and the sequence
 STALE = "stale"  # the only reason of a span that is no loss
 BAD_HEADER = "bad_header"
 TRUNCATED_RECORD = "truncated_record"
@@ -119,7 +120,7 @@ class Framer:
     What it keeps from one batch to the next: an incomplete record at the end, and a copy of the
     reader's buffer (as long as the longest chunk). It can begin at any fresh chunk, which always
     begins a record, once it knows the buffer (`remember`), or go on where another has stopped
-    (`restore`).
+    (`restore`): then it leaves out the records of that one that come again from the buffer.
     """
 
     def __init__(self) -> None:
@@ -127,6 +128,9 @@ class Framer:
         self._pending_is_stale = False
         self._lost = False  # behind lost bytes: only a fresh chunk is a beginning
         self._buffer = bytearray()
+        # Records that lie in the buffer, by where they begin; and those that another one has left.
+        self._in_buffer: dict[int, bytes] = {}
+        self._left: dict[int, bytes] = {}
         self._last_number: int | None = None
         self._last_payloads: set[bytes] = set()
 
@@ -180,6 +184,10 @@ class Framer:
     def state(self) -> bytes:
         """Write down what it keeps, for `restore`."""
         waiting = self._waiting
+        buffer = bytes(self._buffer)
+        records = {
+            begin: len(raw) for begin, raw in self._in_buffer.items() if _holds(buffer, begin, raw)
+        }
         kept = {
             "data": pa.array([waiting.data.tobytes()], pa.binary()),
             **{
@@ -188,7 +196,9 @@ class Framer:
             },
             "pending_is_stale": pa.array([self._pending_is_stale]),
             "lost": pa.array([self._lost]),
-            "buffer": pa.array([bytes(self._buffer)], pa.binary()),
+            "buffer": pa.array([buffer], pa.binary()),
+            "records": pa.array([list(records)], pa.list_(pa.int64())),
+            "sizes": pa.array([list(records.values())], pa.list_(pa.int64())),
         }
         batch = pa.RecordBatch.from_pydict(kept)
         sink = pa.BufferOutputStream()
@@ -201,10 +211,13 @@ class Framer:
         """Take over what another one has kept; `buffer_only` to begin at a fresh chunk behind."""
         kept = pa.ipc.open_stream(state).read_all().to_pylist()[0]
         self._buffer = bytearray(kept["buffer"])
+        places = zip(kept["records"], kept["sizes"], strict=True)
+        self._left = {begin: kept["buffer"][begin : begin + size] for begin, size in places}
+        self._in_buffer = dict(self._left)
         if buffer_only:
             return
-        places = [np.array(kept[name], dtype=np.int64) for name in ("start", "chunk", "offset")]
-        self._waiting = _Waiting(np.frombuffer(kept["data"], np.uint8), *places)
+        waiting = [np.array(kept[name], dtype=np.int64) for name in ("start", "chunk", "offset")]
+        self._waiting = _Waiting(np.frombuffer(kept["data"], np.uint8), *waiting)
         self._pending_is_stale, self._lost = kept["pending_is_stale"], kept["lost"]
 
     def _without_repeats(self, number: Ints, chunks: Any) -> Bools:
@@ -239,7 +252,46 @@ class Framer:
         self._waiting = batch.waiting_from(walk.pending)
         self._pending_is_stale = walk.pending_is_stale
         walk.fill_buffer(len(batch.start))
-        return Framed(batch.records(walk.accepted()), walk.spans)
+        which = walk.accepted()
+        self._note(batch, which)
+        return Framed(batch.records(which[~self._is_left(batch, which)]), walk.spans)
+
+    def _is_left(self, batch: _Batch, which: Ints) -> Bools:
+        """Say which of the headers `which` begin a record that `restore` left in the buffer."""
+        is_left = np.zeros(len(which), dtype=np.bool_)
+        begin, start, end = self._places(batch, which)
+        for index in np.flatnonzero(np.isin(begin, list(self._left))).tolist():
+            raw = batch.data[start[index] : end[index]].tobytes()
+            is_left[index] = self._left[int(begin[index])] == raw
+        return is_left
+
+    def _places(self, batch: _Batch, which: Ints) -> tuple[Ints, Ints, Ints]:
+        """Give where in the buffer records begin (-1: not in one read), and their bytes."""
+        start, end = batch.headers.start[which], batch.headers.end[which]
+        chunk = batch.start.searchsorted(start, side="right") - 1
+        begin = batch.offset[chunk] + start - batch.start[chunk]
+        return np.where(end <= batch.end[chunk], begin, -1), start, end
+
+    def _note(self, batch: _Batch, which: Ints) -> None:
+        """Take note of the records that lie in the buffer, of this batch and of those before."""
+        buffer = bytes(self._buffer)
+        padded = np.frombuffer(buffer + bytes(PADDING), np.uint8)
+        begin, start, end = self._places(batch, which)
+        there = (begin >= 0) & (begin + end - start <= len(buffer))
+        heads = [windows(padded, begin[there], HEAD), windows(batch.data, start[there], HEAD)]
+        there[there] = (heads[0] == heads[1]).all(axis=1)
+        records = {
+            begin: raw for begin, raw in self._in_buffer.items() if _holds(buffer, begin, raw)
+        }
+        for index in np.flatnonzero(there).tolist():
+            raw = batch.data[start[index] : end[index]].tobytes()
+            if _holds(buffer, int(begin[index]), raw):
+                records[int(begin[index])] = raw
+        self._in_buffer = records
+
+
+def _holds(buffer: bytes, begin: int, raw: bytes) -> bool:
+    return buffer[begin : begin + len(raw)] == raw
 
 
 def _reason(size: int, head: Bytes) -> str:
