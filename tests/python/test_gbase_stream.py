@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import struct
 import tracemalloc
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +33,10 @@ from gbase_reference import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulation import database, gbase_capture
 from spark_cdc_udfs.gbase import (
     Capture,
+    Changes,
     Framer,
     KnownRecords,
     Records,
@@ -42,6 +45,8 @@ from spark_cdc_udfs.gbase import (
     hashes_of,
     parse_layout,
 )
+from spark_cdc_udfs.gbase.capture import refused_spans
+from spark_cdc_udfs.gbase.records import concatenate
 from spark_cdc_udfs.gbase.transactions import Committed
 from test_gbase_values import records_of
 
@@ -590,3 +595,69 @@ def test_memory_is_bounded_by_the_input(data: bytes, length: int) -> None:
     peak = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
     tracemalloc.stop()
     assert peak < 32 * len(data) + 512 * KIB
+
+
+# ---------------------------------------------------------------------------- from run to run
+
+
+def in_runs(capture_id: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Any, Any]:
+    """Decode chunks, each run from the state of the one before: sequences, and what is refused."""
+    sequences: list[str] = []
+    refused: list[tuple[str, int, int]] = []
+    state: tuple[bytes, list[Records], bytes] | None = None
+    for rows in runs:
+        framer = Framer()
+        changes = Changes(capture_id, 7, gbase_capture.TABLE.key, list(gbase_capture.TYPES))
+        if state:
+            left = concatenate(state[1])
+            framer.restore(state[0])
+            changes.restore(left, stable_hashes(left), [state[2]])
+        numbers = [row["chunk_number"] for row in rows]
+        records, spans = framer.feed(numbers, [row["payload"] for row in rows])
+        decoded = changes.feed(records, stable_hashes(records))
+        assert not changes.doubtful(records).any()
+        state = (framer.state(), *changes.state())
+        found = [refused_spans(spans), decoded.refused]
+        refused += [(one.reason, one.chunk, one.offset) for some in found for one in some]
+        sequences += [one for batch in decoded.changes for one in batch["cdc_sequence"].to_pylist()]
+    return sorted(sequences), sorted(refused)
+
+
+def stable_hashes(records: Records) -> Any:
+    """Hash records in a way that means the same in every process."""
+    hashes = [zlib.crc32(records.raw(index)) for index in range(len(records))]
+    return np.array(hashes, dtype=np.int64)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_runs_go_on_from_the_state(seed: int) -> None:
+    """Cut into runs anywhere, a capture gives what it gives at once; also from a reused buffer."""
+    rng = random.Random(f"runs {seed}")
+    workload = database.generate(gbase_capture.TABLE, rng, transactions=40)
+    stream = gbase_capture.write(workload, rng)
+    for capture_id in ("s1", "s2"):
+        rows = [row for row in stream.rows if row["capture_id"] == capture_id]
+        cuts = sorted(rng.sample(range(1, len(rows)), 3))
+        runs = [rows[begin:end] for begin, end in pairwise([0, *cuts, len(rows)])]
+        assert in_runs(capture_id, runs) == in_runs(capture_id, [rows])
+
+
+def test_repeat_of_a_forgotten_record() -> None:
+    """A record that comes again a run later, and not from the buffer, is doubtful: no event."""
+    first = [SCHEMA, begin(1, 5), row(40, 2, 5, 7, PLAIN_ROW, [1]), commit(3, 5)]
+    one = Changes("a", 7, ["id"], ["id", "amount", "name"])
+    records = framed_records(b"".join(first))
+    one.feed(records, stable_hashes(records))
+    left, known = one.state()
+    other = Changes("a", 7, ["id"], ["id", "amount", "name"])
+    other.restore(concatenate(left), stable_hashes(concatenate(left)), [known])
+    again = framed_records(first[2])
+    other.feed(again, stable_hashes(again))
+    assert other.doubtful(again).tolist() == [True]
+
+
+def framed_records(raw: bytes) -> Records:
+    return Framer().feed([0], [raw]).records
+
+
+PLAIN_ROW = struct.pack(">i", 1) + b"\0" * 5 + b"\0"

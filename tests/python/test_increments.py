@@ -65,21 +65,24 @@ def test_streams_equal_a_full_refresh(warehouse: Warehouse, tmp_path: Path, late
     raw = gbase_capture.RAW_COLUMNS
     landing.add("raw", gbase_capture.TABLE, raw, "gbase_capture", arguments)
     landing.begin(warehouse.table_format)
-    cuts = sorted(rng.sample(range(1, len(stream.rows)), 3))
+    cuts = sorted(rng.sample(range(10, len(stream.rows)), 3))
     parts = [
         stream.rows[begin:end]
         for begin, end in zip([0, *cuts], [*cuts, len(stream.rows)], strict=True)
     ]
     if late:
-        withheld = [row for row in parts[0] if rng.random() < 0.1]
-        parts[0] = [row for row in parts[0] if row not in withheld]
-        parts[1] = [*parts[1], *withheld]
-    parts[2] = [*parts[2], *rng.sample(parts[0] + parts[1], 10)]
+        withheld = parts[0][len(parts[0]) // 2]["chunk_number"]
+        parts[1] += [row for row in parts[0] if row["chunk_number"] == withheld]
+        parts[0] = [row for row in parts[0] if row["chunk_number"] != withheld]
+    parts[2] += rng.sample(parts[0] + parts[1], 10)
     for number, rows in enumerate(parts):
         landing.deliver({"raw": rows}, keep=number != 3)
         warehouse.dbt(tmp_path, "run")
         wrong = landing.differences()
         assert not wrong, f"after batch {number}:\n" + "\n".join(wrong)
+    # Only a chunk that comes late makes a run read the others again.
+    log = warehouse.home / "dbt" / tmp_path.name / "logs" / "dbt.log"
+    assert ("as all_rows" in log.read_text(encoding="utf-8")) == late
 
 
 SMALL = {
