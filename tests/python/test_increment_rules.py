@@ -1,0 +1,308 @@
+"""Incremental models: what one run does and does not, on small raw tables written by SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Warehouse
+from spark_cdc_udfs.directory import wait_for
+
+SMALL = {
+    "header__change_seq": "string",
+    "header__change_oper": "string",
+    "header__operation": "string",
+    "header__transaction_id": "string",
+    "id": "bigint",
+    "note": "string",
+    "part": "string",
+    "landed": "int",
+}
+CURRENT = "{{ spark_cdc.current_state(ref('changes'), key=['id']) }}"
+
+
+def decoded(raw: str) -> str:
+    """The body of a model of change events."""
+    columns = "columns={'id': 'bigint', 'note': 'string'}"
+    return (
+        f"{{{{ spark_cdc.qlik_change_table(source('landing', '{raw}'), key=['id'], {columns}) }}}}"
+    )
+
+
+@dataclass
+class Small:
+    """A dbt project over small raw tables, written by SQL."""
+
+    warehouse: Warehouse
+    home: Path
+    schema: str
+
+    def write(self, models: Mapping[str, str], properties: str = "") -> None:
+        folder = self.home / "models"
+        folder.mkdir(exist_ok=True)
+        for name, text in models.items():
+            (folder / f"{name}.sql").write_text(text + "\n")
+        if properties:
+            (folder / "models.yml").write_text(properties)
+
+    def begin(self, *raw: str) -> None:
+        (self.home / "dbt_project.yml").write_text(
+            "name: small\nversion: 0.1.0\nprofile: small\n"
+            "models: {+materialized: cdc_incremental, +file_format: parquet}\n"
+        )
+        (self.home / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+        (self.home / "profiles.yml").write_text(
+            "small: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
+            f"host: {self.warehouse.host}, port: {self.warehouse.port}, schema: {self.schema}, "
+            "threads: 2, query_retries: 0, poll_interval: 1}}}\n"
+        )
+        self.write({})
+        (self.home / "models" / "landing.yml").write_text(
+            f"sources: [{{name: landing, schema: {self.schema}, tables: ["
+            + ", ".join(f"{{name: {name}}}" for name in raw)
+            + "]}]\n"
+        )
+        columns = ", ".join(f"{name} {kind}" for name, kind in SMALL.items())
+        self.warehouse.sql(
+            f"drop schema if exists {self.schema} cascade",
+            f"create schema {self.schema}",
+            *(f"create table {self.schema}.{name} ({columns}) using parquet" for name in raw),
+        )
+        self.warehouse.dbt(self.home, "deps")
+
+    def land(
+        self,
+        raw: str,
+        *rows: tuple[int, str, int, str | None, str | None, int | None],
+        transaction: str | None = None,
+    ) -> None:
+        """Insert raw rows: place, operation, id, note, part and the number of the delivery.
+
+        Ten places share a time, within which the rows of a transaction lie. Operation T is a
+        truncate.
+        """
+        values = ", ".join(
+            f"('20260101000000{place // 10:02d}{place:019d}', '{oper.replace('T', '')}',"
+            f" {'null' if oper != 'T' else _sql('TRUNCATE')}, {_sql(transaction)},"
+            f" {key}, {_sql(note)}, {_sql(part)}, {_sql(landed)})"
+            for place, oper, key, note, part, landed in rows
+        )
+        self.warehouse.sql(f"insert into {self.schema}.{raw} ({', '.join(SMALL)}) values {values}")
+
+    def notes(self, model: str) -> list[tuple[Any, ...]]:
+        return self.warehouse.sql(f"select id, note from {self.schema}.{model} order by id, note")
+
+    def stored_in(self, model: str) -> str:
+        properties = dict(self.warehouse.sql(f"show tblproperties {self.schema}.{model}"))
+        return str(properties["spark_cdc.stored_in"])
+
+
+def _sql(value: str | int | None) -> str:
+    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+
+
+@pytest.fixture
+def small(warehouse: Warehouse, tmp_path: Path, request: pytest.FixtureRequest) -> Small:
+    return Small(warehouse, tmp_path, f"small_{request.node.name.removeprefix('test_')[:40]}")
+
+
+def test_a_watermark_says_where_new_rows_begin(small: Small) -> None:
+    small.begin("one", "many")
+    within = "{'column': 'landed', 'within': ['part']}"
+    small.write(
+        {
+            "of_one": "{{ config(raw_watermark='Landed') }}\n" + decoded("one"),
+            "of_many": f"{{{{ config(raw_watermark={within}) }}}}\n{decoded('many')}",
+        }
+    )
+    for raw in ("one", "many"):
+        small.land(raw, (1, "I", 1, "first", "a", 5), (2, "I", 2, "first", "b", 7))
+    small.warehouse.dbt(small.home, "run")
+    late = (3, "I", 3, "below the watermark of all, not of its part", "a", 6)
+    for raw in ("one", "many"):
+        small.land(
+            raw,
+            late,
+            (4, "I", 4, "below", "a", 4),
+            (5, "I", 5, "at the last value", "b", 7),
+            (6, "I", 6, "without one", "b", None),
+            (7, "I", 7, "of a new part", "c", 1),
+            (8, "I", 8, "of no part", None, 1),
+        )
+    small.warehouse.dbt(small.home, "run")
+    assert [row[0] for row in small.notes("of_one")] == [1, 2, 5, 6]
+    assert [row[0] for row in small.notes("of_many")] == [1, 2, 3, 5, 6, 7, 8]
+
+
+def test_nothing_new_writes_nothing(small: Small) -> None:
+    small.begin("raw")
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "passed_on": "{{ config(materialized='view') }}\n"
+            "select *, id % 2 as odd from {{ ref('changes') }}",
+            "current": "{{ spark_cdc.current_state(ref('passed_on'), key=['id']) }}",
+        }
+    )
+    small.warehouse.dbt(small.home, "run", "--empty")
+    small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run", "--empty")
+    assert small.notes("current") == []
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(1, "first"), (2, "first")]
+    before = [small.stored_in(model) for model in ("changes", "current")]
+    small.warehouse.dbt(small.home, "run")
+    assert [small.stored_in(model) for model in ("changes", "current")] == before
+    small.land("raw", (3, "U", 1, "second", "a", 2), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(1, "second"), (2, "first")]
+    assert small.warehouse.sql(f"select distinct odd from {small.schema}.current order by odd") == [
+        (0,),
+        (1,),
+    ]
+    tables = {row[1] for row in small.warehouse.sql(f"show tables in {small.schema}")}
+    helpers = {name.split("__cdc_")[1] for name in tables if "__cdc_" in name}
+    versions = {name for name in helpers if not name.startswith("raw_")}
+    # the table and the one before it, of each model; nothing that a run needed for itself
+    assert len(versions) == 4 and all(name.isdigit() for name in versions)
+
+
+def test_a_version_outlives_a_truncate_once(small: Small) -> None:
+    small.begin("raw")
+    history = CURRENT.replace("current_state", "history")
+    small.write({"changes": decoded("raw"), "history": history})
+    small.land("raw", (10, "I", 1, "same", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    # made good by the transaction that makes it
+    small.land("raw", (20, "T", 0, None, "a", 2), (21, "I", 1, "same", "a", 2), transaction="X")
+    small.warehouse.dbt(small.home, "run")
+    # of this key nothing new but what changes nothing; of another, what lies before the truncate
+    small.land("raw", (30, "U", 1, "other", "a", 3), (31, "U", 1, "same", "a", 3), transaction="Y")
+    small.land("raw", (11, "I", 2, "late", "a", 3))
+    small.warehouse.dbt(small.home, "run")
+    found = small.warehouse.sql(
+        "select id, right(cdc_valid_from_sequence, 2), right(cdc_valid_to_sequence, 2),"
+        f" cdc_ended_by from {small.schema}.history order by id"
+    )
+    assert found == [(1, "10", None, None), (2, "11", "20", "truncate")]
+
+
+def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
+    small.begin("raw")
+    call = "spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id'])"
+    small.write(
+        {
+            "changes": f"{{{{ {call} }}}}",
+            "current": CURRENT,
+        }
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
+    small.warehouse.dbt(small.home, "run")
+    raw = f"{small.schema}.raw"
+    small.warehouse.sql(f"truncate table {raw}", f"alter table {raw} add columns (extra date)")
+    small.warehouse.sql(
+        f"insert into {raw} select '2026010100000003' || lpad('30', 19, '0'), 'U', null, null, 2,"
+        " 'second', 'b', 2, date'2026-01-01'"
+    )
+    small.warehouse.dbt(small.home, "run")
+    found = small.warehouse.sql(
+        f"select id, note, cast(extra as string) from {small.schema}.current order by id"
+    )
+    assert found == [(1, "first", None), (2, "second", "2026-01-01")]
+    small.write({"changes": decoded("raw").replace("bigint", "string")})
+    run = small.warehouse.dbt(small.home, "run", check=False)
+    assert run.code != 0
+    assert "has the column id of type bigint, which is now string; and part, which" in run.output
+    assert "--full-refresh" in run.output
+    small.warehouse.dbt(small.home, "run", "--full-refresh")
+    assert small.notes("current") == [("2", "second")]
+
+
+def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
+    small.begin("raw")
+    hook = "{{ config(pre_hook=env_var('SMALL_HOOK', 'select 1')) }}\n"
+    small.write({"changes": hook + decoded("raw"), "current": CURRENT})
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (20, "U", 1, "second", "a", 1))
+    wait = "select reflect('java.lang.Thread', 'sleep', 45000L)"
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(
+            small.warehouse.dbt,
+            small.home,
+            *("run", "--select", "changes"),
+            env={"SMALL_HOOK": wait, "DBT_TARGET_PATH": str(small.home / "first")},
+            check=False,
+        )
+        claims = f"show tables in {small.schema} like 'changes__cdc_run_*'"
+        assert wait_for(lambda: bool(small.warehouse.sql(claims)), 60)
+        small.warehouse.dbt(small.home, "run", "--select", "changes")
+        small.land("raw", (30, "U", 1, "third", "a", 1))
+        assert not first.done()
+        assert first.result().code != 0
+    assert "began after this one" in first.result().output
+    assert small.warehouse.sql(claims) == []
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (1, "second"), (1, "third")]
+    assert small.notes("current") == [(1, "third")]
+
+
+def test_what_dbt_promises_holds(small: Small) -> None:
+    small.begin("raw")
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "current": CURRENT,
+            "untrue": CURRENT.replace("['id']", "['id'], keep_deleted=true"),
+            "two_calls": f"{decoded('raw')} union all {decoded('raw')}",
+            "no_call": "select 1 as one",
+            "unknown_mark": "{{ config(raw_watermark='arrived') }}\n" + decoded("raw"),
+        },
+        "models:\n"
+        "  - name: changes\n"
+        "    config: {partition_by: [cdc_operation]}\n"
+        "  - name: current\n"
+        "    config:\n"
+        "      contract: {enforced: true}\n"
+        "      persist_docs: {relation: true, columns: true}\n"
+        "      pre_hook: create table if not exists {{ this }}_pre as select 1 as one\n"
+        "      post_hook: create table if not exists {{ this }}_post as select * from {{ this }}\n"
+        "    description: What there is.\n"
+        "    columns:\n"
+        "      - {name: id, data_type: bigint, description: The one and only.}\n"
+        "      - {name: note, data_type: string}\n"
+        "      - {name: cdc_sequence, data_type: string}\n"
+        "      - {name: cdc_commit_sequence, data_type: string}\n"
+        "      - {name: cdc_commit_at, data_type: timestamp}\n"
+        "      - {name: cdc_operation, data_type: string}\n"
+        "  - name: untrue\n"
+        "    config: {contract: {enforced: true}}\n"
+        "    columns: [{name: id, data_type: string}]\n",
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    for _ in range(2):
+        run = small.warehouse.dbt(small.home, "run", check=False)
+        results = {name: result["status"] for name, result in run.results().items()}
+        assert results == {
+            "changes": "success",
+            "current": "success",
+            "untrue": "error",
+            "two_calls": "error",
+            "no_call": "error",
+            "unknown_mark": "error",
+        }, run.output
+        messages = {name: result["message"] for name, result in run.results().items()}
+        assert "contract" in messages["untrue"]
+        for name in ("two_calls", "no_call"):
+            assert "one call of a decoder" in messages[name], messages[name]
+        assert "raw_watermark names the column arrived" in messages["unknown_mark"]
+        assert small.notes("current_post") == [(1, "first")]
+        described = small.warehouse.sql(f"describe extended {small.schema}.current")
+        assert ("id", "bigint", "The one and only.") in described
+        assert "What there is." in {row[1] for row in described}
+        small.land("raw", (2, "I", 2, "second", "a", 1))
+    assert small.notes("current") == [(1, "first"), (2, "second")]
