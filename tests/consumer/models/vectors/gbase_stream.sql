@@ -1,6 +1,11 @@
-{#- What the decoder makes of streams of tables of every shape in var('gbase_shapes'), dicts of name to type. The chunks of
-    a vector are those whose capture_id begins with its name and a slash; sequences of different vectors may be the same. -#}
+{#- What the decoder makes of streams of tables of every shape in var('gbase_shapes'), dicts of name to type. The chunks
+    of a vector are those whose capture_id begins with its name and a slash; its sequences may be those of another. -#}
 {%- for columns in var('gbase_shapes', [{'id': 'int', 'q': 'smallint'}]) %}
+{%- set before, after = [], [] %}
+{%- for name in columns %}
+{%- do before.append("'" ~ name ~ "', cast(cdc_before." ~ name ~ ' as string)') %}
+{%- do after.append("'" ~ name ~ "', cast(" ~ name ~ ' as string)') %}
+{%- endfor %}
 {%- set layout = {
     'relation': source('vectors', 'gbase_chunks'),
     'table_id': 7,
@@ -21,19 +26,24 @@ select
     cdc_transaction_id,
     array_join(cdc_changed_columns, ' ') as changed,
     array_join(cdc_present_columns, ' ') as present,
-    {%- for side in ('cdc_before', 'row') %}
     case
-        when {{ 'cdc_before is not null' if side == 'cdc_before' else "cdc_operation <> 'truncate'" }}
+        when cdc_before is not null
             then to_json(
                 named_struct(
-                    {%- for name in columns %}
-                    '{{ name }}', cast({{ 'cdc_before.' if side == 'cdc_before' }}{{ name }} as string){{ ',' if not loop.last }}
-                    {%- endfor %}
+                    {{ before | join(',\n') | indent(20) }}
                 ),
                 map('ignoreNullFields', 'false')
             )
-    end as {{ 'before_image' if side == 'cdc_before' else 'after_image' }}{{ ',' if not loop.last }}
-    {%- endfor %}
+    end as before_image,
+    case
+        when cdc_operation <> 'truncate'
+            then to_json(
+                named_struct(
+                    {{ after | join(',\n') | indent(20) }}
+                ),
+                map('ignoreNullFields', 'false')
+            )
+    end as after_image
 from (
     {{ spark_cdc._events_gbase_capture(layout, '') | replace(
         'partition by cdc_sequence', "partition by split(capture_id, '/')[0], cdc_sequence"
