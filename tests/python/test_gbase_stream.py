@@ -40,9 +40,11 @@ from spark_cdc_udfs.gbase import (
     Framer,
     KnownRecords,
     Records,
+    RestartPosition,
     SchemaError,
     Transactions,
     hashes_of,
+    land,
     parse_layout,
 )
 from spark_cdc_udfs.gbase.capture import refused_spans
@@ -661,3 +663,47 @@ def framed_records(raw: bytes) -> Records:
 
 
 PLAIN_ROW = struct.pack(">i", 1) + b"\0" * 5 + b"\0"
+
+
+# -------------------------------------------------------------------------------------- landing it
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_session_that_begins_at_the_restart_position_loses_nothing(seed: int) -> None:
+    """Two sessions, the second from where `land` says, give all events, wherever the first ends."""
+    rng = random.Random(f"landing {seed}")
+    workload = database.generate(gbase_capture.TABLE, rng, transactions=30)
+    stream = gbase_capture.write(workload, rng, bad_records=0)
+    log = [row["payload"] for row in stream.rows if row["capture_id"] == "s2"]
+    whole = Framer().feed(list(range(len(log))), log).records
+    raws = list(dict.fromkeys(whole.raw(index) for index in range(len(whole))))
+    rows: list[dict[str, Any]] = []
+
+    def session(capture_id: str, records: Sequence[bytes]) -> int:
+        reads = iter([*records, b""])
+
+        class Session:
+            def read(self) -> bytes:
+                return next(reads)
+
+        return land(Session(), capture_id, rows.append)
+
+    def sequence_of(raw: bytes) -> int:
+        return int.from_bytes(raw[16:24], "big")
+
+    begins = raws[:1] + [raw for raw in raws[1:] if raw[12:16] != b"\0\0\0\xc8"]
+    position = session("a", begins[: rng.randrange(10, len(begins))])
+    again = [place for place, raw in enumerate(begins) if place and sequence_of(raw) == position]
+    assert session("b", begins[:1] + begins[again[0] :]) > 0
+    found = {
+        one
+        for capture_id in ("a", "b")
+        for one in in_runs(capture_id, [[r for r in rows if r["capture_id"] == capture_id]])[0]
+    }
+    rows.clear()
+    session("c", begins)
+    assert found == set(in_runs("c", [rows])[0])
+
+
+def test_nothing_read_begins_at_the_beginning() -> None:
+    assert RestartPosition().position == 0

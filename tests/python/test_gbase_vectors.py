@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,15 @@ def check_stream(vector: Vector) -> None:
 def test_stream(vector: Vector) -> None:
     """A stream gives the events and the quarantine that the vector says."""
     check_stream(vector)
+
+
+def test_demo_streams_are_up_to_date() -> None:
+    """What is committed is what the script makes."""
+    path = VECTORS / "make_demo_stream.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for seed, text in module.seeds().items():
+        assert seed.read_text(encoding="utf-8") == text, f"run python {path}"

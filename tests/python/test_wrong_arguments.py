@@ -31,6 +31,8 @@ RELATIONS: dict[str, Columns] = {
     "no_headers": TABLE,
     "no_operation": {"header__change_seq": "string", **TABLE},
     "headers_only": CHANGE_TABLE,
+    "chunks": {"capture_id": "string", "chunk_number": "bigint", "payload": "binary"},
+    "hex_chunks": {"capture_id": "string", "chunk_number": "bigint", "payload": "string"},
     "changes": EVENTS | TABLE,
     "unfinished": {k: v for k, v in EVENTS.items() if k != "cdc_before"} | TABLE,
 }
@@ -66,6 +68,25 @@ DECODER: list[tuple[str, str]] = [
     ("ct, key=['id'], columns={'id': 'bigint', 'nr': 'int'}", "columns names the column nr"),
     ("ct, key=['id'], columns={'note': 'string'}", "key names the column id"),
 ]
+ACCOUNT = "columns={'id': 'int', 'name': 'string'}"
+STREAM: list[tuple[str, str]] = [
+    (f"ct, 7, ['id'], {ACCOUNT}", "has no column capture_id"),
+    (f"hex_chunks, 7, ['id'], {ACCOUNT}", "has payload of type string"),
+    (f"undeclared, 7, ['id'], {ACCOUNT}", "neither exists nor has declared columns"),
+    (f"chunks, 'accounts', ['id'], {ACCOUNT}", "table_id is accounts"),
+    (f"chunks, true, ['id'], {ACCOUNT}", "table_id is True"),
+    (f"chunks, 7, [], {ACCOUNT}", "key is empty"),
+    (f"chunks, 7, ['nr'], {ACCOUNT}", "key names the column nr"),
+    ("chunks, 7, ['id'], columns=none", "columns is None"),
+    ("chunks, 7, ['id'], columns=['id']", "columns is ['id']"),
+    (
+        "chunks, 7, ['id'], columns={'id': 'int', 'cdc_x': 'int'}",
+        "the column cdc_x begins with cdc_",
+    ),
+    ("chunks, 7, ['id'], columns={'id': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
+    (f"chunks, 7, ['id'], {ACCOUNT}, gbase_encoding=8", "gbase_encoding is 8"),
+    (f"chunks, 7, ['id'], {ACCOUNT}, gbase_rtrim_char='yes'", "gbase_rtrim_char is yes"),
+]
 APPLIED: list[tuple[str, str]] = [
     ("changes, key=['id', 'nr']", "key names the column nr, which is not there"),
     ("changes, key=['cdc_sequence']", "key names the column cdc_sequence, which is not there"),
@@ -80,6 +101,7 @@ APPLIED: list[tuple[str, str]] = [
 ]
 CASES: list[tuple[str, str, str]] = [
     *(("qlik_change_table", given, said) for given, said in DECODER),
+    *(("gbase_capture", given, said) for given, said in STREAM),
     *(("current_state", given, said) for given, said in APPLIED),
     ("current_state", "changes, key=['id'], keep_deleted='yes'", "keep_deleted is yes"),
     ("current_state", "changes, key=['id'], keep_deleted=1", "keep_deleted is 1"),

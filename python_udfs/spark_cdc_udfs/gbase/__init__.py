@@ -4,7 +4,8 @@
 - `Framer` finds the records in the chunks, `Changes` turns them into change events:
   `KnownRecords` drops repeats, `Transactions` finds what was committed, `parse_layout` and
   `decode_rows` turn the rows of a table into Arrow columns;
-- `functions` has what Spark SQL calls.
+- `functions` has what Spark SQL calls;
+- `land` stores what a `Reader`, a capture session, gives.
 """
 
 from spark_cdc_udfs.gbase.capture import Capture
@@ -12,6 +13,7 @@ from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import Framed, Framer, Span
 from spark_cdc_udfs.gbase.known import KnownRecords, hashes_of
 from spark_cdc_udfs.gbase.layout import Column, Layout, SchemaError, Type, parse_layout, parse_type
+from spark_cdc_udfs.gbase.reader import Reader, RestartPosition, land
 from spark_cdc_udfs.gbase.records import Records
 from spark_cdc_udfs.gbase.rows import Rows, decode_rows
 from spark_cdc_udfs.gbase.transactions import Committed, Settled, Transactions
@@ -27,8 +29,10 @@ __all__ = [
     "Framer",
     "KnownRecords",
     "Layout",
+    "Reader",
     "Records",
     "Refused",
+    "RestartPosition",
     "Rows",
     "SchemaError",
     "Settled",
@@ -38,6 +42,7 @@ __all__ = [
     "as_text",
     "decode_rows",
     "hashes_of",
+    "land",
     "parse_layout",
     "parse_type",
 ]

@@ -1,0 +1,70 @@
+"""Land what a capture client reads: number the reads, and know where the next session begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from spark_cdc_udfs.gbase.framing import Framer
+from spark_cdc_udfs.gbase.known import KnownRecords, hashes_of
+from spark_cdc_udfs.gbase.records import BEGINTX, COMMTX, ERROR, RBTX, RECORDS, TABSCHEM
+
+
+class Reader(Protocol):
+    """A capture session that is open and active."""
+
+    def read(self) -> bytes:
+        """Give the bytes of the next read; none when it is time to stop."""
+
+
+class RestartPosition:
+    """Follow the records of one session, to know where the next one must begin."""
+
+    def __init__(self) -> None:
+        self._framer = Framer()
+        self._records = KnownRecords()
+        self._next = 0
+        self._open: dict[int, int] = {}  # transaction id -> sequence of its BEGINTX
+        self._last = 0
+
+    @property
+    def position(self) -> int:
+        """Where to begin: at the oldest open transaction, else at the last record; 0 for none."""
+        return min(self._open.values(), default=self._last)
+
+    def feed(self, payload: bytes) -> None:
+        """Take the bytes of the next read."""
+        records = self._framer.feed([self._next], [payload]).records
+        header = records.take(~self._records.repeated(records, hashes_of(records))).header()
+        self._next += 1
+        known = np.isin(header["number"], [one for one in RECORDS if one not in (TABSCHEM, ERROR)])
+        for number, sequence, transaction in zip(
+            header["number"][known].tolist(),
+            header["sequence"][known].tolist(),
+            header["transaction"][known].tolist(),
+            strict=True,
+        ):
+            if number == BEGINTX:
+                self._open.setdefault(transaction, sequence)
+            elif number in (COMMTX, RBTX):
+                self._open.pop(transaction, None)
+            self._last = max(self._last, sequence)
+
+
+def land(
+    reader: Reader, capture_id: str, write: Callable[[dict[str, Any]], None], first: int = 1
+) -> int:
+    """Store each read of a session as a row, and return the position to begin the next one at.
+
+    `write` stores a row: `capture_id`, `chunk_number` (from `first` on) and `payload`. What it
+    raises ends the landing; what was stored until then is good.
+    """
+    restart = RestartPosition()
+    number = first
+    while payload := reader.read():
+        write({"capture_id": capture_id, "chunk_number": number, "payload": payload})
+        restart.feed(payload)
+        number += 1
+    return restart.position
