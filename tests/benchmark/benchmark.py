@@ -25,6 +25,7 @@ from typing import Any
 
 import by_hand
 import duckdb
+import gbase
 import increments
 import matplotlib
 import raw_orders
@@ -221,6 +222,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += increments.as_markdown(figures["increments"])
+    lines += gbase.as_markdown(figures["gbase"])
     return "\n".join(lines) + "\n"
 
 
@@ -259,6 +261,9 @@ def main() -> None:
         default="parquet,iceberg,delta",
         help="table formats on which increments are measured, with commas; or none",
     )
+    parser.add_argument(
+        "--records", type=int, default=1_000_000, help="inserts in the GBase stream (1000000)"
+    )
     parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
     given = parser.parse_args()
     out: Path = given.out.absolute()
@@ -271,6 +276,8 @@ def main() -> None:
         for table_format in given.formats.split(",")
         if table_format != "none"
     ]
+    say(f"decoding a GBase stream of {given.records:,} inserts")
+    figures["gbase"] = gbase.measure(given.records, given.repeats, work)
     shutil.rmtree(work)
     (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")

@@ -1,0 +1,238 @@
+"""What it costs to decode a GBase stream: on one core, inside Spark, in a process of its own.
+
+The stream is inserts of ten columns, four to a transaction, in reads of whole transactions. Beside
+the functions of the package stands a function that Python calls once for each record.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+COLUMNS = {
+    "id": ("integer", "integer", 4),
+    "account": ("bigint", "integer", 8),
+    "kind": ("smallint", "integer", 2),
+    "amount": ("decimal(12,2)", "text", 7),
+    "booked": ("date", "text", 4),
+    "changed_at": ("datetime year to second", "text", 8),
+    "rate": ("float", "float", 8),
+    "code": ("char(10)", "text", 10),
+    "owner": ("varchar(40,0)", "text", 14),
+    "note": ("varchar(40,0)", "text", 22),
+}
+"""Name -> type, the family of the declared type, bytes (of text with its length)."""
+
+TABLE_ID, PER_TRANSACTION, PER_CHUNK = 7, 4, 100
+FIXED = sum(size for type_, _, size in COLUMNS.values() if not type_.startswith("varchar"))
+VARIABLE = [size for type_, _, size in COLUMNS.values() if type_.startswith("varchar")]
+
+
+def header(number: int, fields: bytes, payload: int = 0) -> bytes:
+    return struct.pack(">4I", 16 + len(fields), payload, 66, number) + fields
+
+
+def schema() -> bytes:
+    """Write the record that describes the table."""
+    text = ", ".join(f"{name} {type_}" for name, (type_, _, _) in COLUMNS.items()).encode() + b"\0"
+    counts = (FIXED, len(COLUMNS) - len(VARIABLE), len(VARIABLE))
+    return header(200, struct.pack(">5i", TABLE_ID, 0, *counts), len(text)) + text
+
+
+def stream(records: int) -> list[bytes]:
+    """Write the chunks of a stream with so many inserts."""
+    transactions = records // PER_TRANSACTION
+    sizes = struct.pack(f"<{len(VARIABLE)}I", *VARIABLE)
+    row = header(40, struct.pack(">Qiii", 0, 0, TABLE_ID, 0) + sizes, FIXED + sum(VARIABLE))
+    begin = header(1, struct.pack(">Qiqi", 0, 0, 1_700_000_000, 2005))
+    commit = header(2, struct.pack(">Qiq", 0, 0, 1_700_000_000))
+    payload = b"".join(
+        (
+            bytes(14),
+            bytes([0xC4, 0, 12, 34, 56, 78, 90]),
+            struct.pack(">i", 46_000),
+            bytes([0xC7, 20, 24, 3, 15, 10, 20, 30]),
+            struct.pack(">d", 1.25),
+            b"EUR       ",
+            bytes([0, 12]) + b"Ada Lovelace",
+            bytes([0, 20]) + b"paid by bank transfer"[:20],
+        )
+    )
+    block = begin + (row + payload) * PER_TRANSACTION + commit
+    blocks = np.tile(np.frombuffer(block, np.uint8), (transactions, 1))
+    number = np.arange(transactions, dtype=np.uint64)
+
+    def put(at: int, values: np.ndarray[Any, Any], stored: str) -> None:
+        raw = values.astype(stored).view(np.uint8).reshape(transactions, -1)
+        blocks[:, at : at + raw.shape[1]] = raw
+
+    starts = [0] + [len(begin) + one * len(row + payload) for one in range(PER_TRANSACTION)]
+    starts.append(len(block) - len(commit))
+    for place, start in enumerate(starts):
+        put(start + 16, (np.uint64(30) << np.uint64(32)) + number * 8 + np.uint64(place), ">u8")
+        put(start + 24, number % 1000, ">i4")
+        if 0 < place <= PER_TRANSACTION:
+            key = number * PER_TRANSACTION + np.uint64(place)
+            put(start + len(row), key, ">i4")
+            put(start + len(row) + 4, key * np.uint64(7919), ">i8")
+            put(start + len(row) + 12, key % 100, ">i2")
+    cuts = range(0, transactions, PER_CHUNK)
+    return [schema(), *(blocks[cut : cut + PER_CHUNK].tobytes() for cut in cuts)]
+
+
+def decode_one(record: bytes) -> tuple[Any, ...]:
+    """Decode one insert the plain way."""
+    at, _, _, _ = struct.unpack_from(">4I", record)
+    id_, account, kind = struct.unpack_from(">iqh", record, at)
+    head, *digits = record[at + 14 : at + 21]
+    exponent = (head & 0x7F) - 64
+    unscaled = int("".join(f"{digit:02}" for digit in digits))
+    amount = Decimal(unscaled).scaleb(2 * (exponent - len(digits)))
+    booked = date(1899, 12, 31) + timedelta(struct.unpack_from(">i", record, at + 21)[0])
+    time_ = record[at + 26 : at + 33]
+    changed = "{:02}{:02}-{:02}-{:02} {:02}:{:02}:{:02}".format(*time_)
+    (rate,) = struct.unpack_from(">d", record, at + 33)
+    code = record[at + 41 : at + 51].decode()
+    place = at + 51
+    texts = []
+    for _ in VARIABLE:
+        (size,) = struct.unpack_from(">H", record, place)
+        texts.append(record[place + 2 : place + 2 + size].decode())
+        place += 2 + size
+    return (id_, account, kind, str(amount), str(booked), changed, rate, code, *texts)
+
+
+DECODED = (
+    "id int, account bigint, kind smallint, amount string, booked string, changed_at string,"
+    " rate double, code string, owner string, note string"
+)
+
+
+def steps(spark: Any, home: Path, records: int) -> dict[str, Callable[[], Any]]:
+    """Give what is measured, each over inputs that lie on disk."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    from pyspark.sql.functions import udf
+
+    chunks = stream(records)
+    table = pa.table(
+        {
+            "capture_id": ["a"] * len(chunks),
+            "chunk_number": pa.array(range(len(chunks)), pa.int64()),
+            "payload": pa.array(chunks, pa.binary()),
+        }
+    )
+    pq.write_table(table, home / "chunks.parquet", row_group_size=64)
+    spark.read.parquet(str(home / "chunks.parquet")).createOrReplaceTempView("chunks")
+    settings = json.dumps(
+        {
+            "table_id": TABLE_ID,
+            "key": ["id"],
+            "encoding": "utf-8",
+            "rtrim_char": False,
+            "columns": {name: family for name, (_, family, _) in COLUMNS.items()},
+        }
+    )
+    spark.sql(
+        "select *, 'a' as stretch_capture, chunk_number as stretch, 'chunk' as role, true as"
+        " is_last, 1 as buckets from chunks"
+    ).createOrReplaceTempView("stretch_chunks")
+    framed = (
+        f"select * from spark_cdc_gbase_records({TABLE_ID}, table(stretch_chunks)"
+        " partition by capture_id order by chunk_number)"
+    )
+    spark.sql(
+        f"select *, xxhash64(record) as hash, 0 as bucket, 2 as part from ({framed})"
+        " where kind <> 'framer'"
+    ).write.parquet(str(home / "framed"))
+    spark.read.parquet(str(home / "framed")).createOrReplaceTempView("placed")
+    spark.udf.register("decode_one", udf(decode_one, DECODED))
+    changes = (
+        f"select * from spark_cdc_gbase_changes('{settings}', table(placed)"
+        " partition by bucket order by struct(part, chunk, chunk_offset))"
+    )
+
+    def sink(query: str) -> Callable[[], Any]:
+        return lambda: spark.sql(query).write.format("noop").mode("overwrite").save()
+
+    return {
+        "records in chunks": sink(framed),
+        "change events of records": sink(changes),
+        "one record at a time": sink(
+            "select decode_one(record) as decoded from placed where hex(substr(record, 13, 4))"
+            " = '00000028'"
+        ),
+    }
+
+
+def run(records: int, repeats: int, home: Path) -> list[dict[str, Any]]:
+    """Measure in this process."""
+    from pyspark.sql import SparkSession
+    from spark_cdc_udfs import register
+
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    register(spark)
+    measured: dict[str, list[float]] = {}
+    all_steps = steps(spark, home, records)
+    for _ in range(repeats + 1):  # the first one warms up
+        for name, step in all_steps.items():
+            began = time.perf_counter()
+            step()
+            measured.setdefault(name, []).append(time.perf_counter() - began)
+    events = spark.sql("select count(*) from placed where kind = 'record'").collect()[0][0]
+    assert events == records * (PER_TRANSACTION + 2) // PER_TRANSACTION
+    return [
+        {"step": name, "records": records, "seconds": [round(one, 2) for one in seconds[1:]]}
+        for name, seconds in measured.items()
+    ]
+
+
+def measure(records: int, repeats: int, home: Path) -> list[dict[str, Any]]:
+    """Measure in a process of its own, on one core."""
+    home = home / "gbase"
+    home.mkdir()
+    command = [sys.executable, __file__, str(records), str(repeats), str(home)]
+    subprocess.run(command, check=True)
+    results: list[dict[str, Any]] = json.loads((home / "results.json").read_text(encoding="utf-8"))
+    return results
+
+
+def as_markdown(results: list[Mapping[str, Any]]) -> list[str]:
+    """The figures as a table."""
+    slowest = statistics.median(results[-1]["seconds"])
+    lines = [
+        "",
+        f"A GBase stream of {results[0]['records']:,} inserts of ten columns, one core:",
+        "",
+        "| step | seconds | times one at a time |",
+        "|---|---|---|",
+    ]
+    for result in results:
+        seconds = statistics.median(result["seconds"])
+        lines.append(f"| {result['step']} | {seconds:.1f} | {slowest / seconds:.1f} |")
+    return lines
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[3])
+    found = run(int(sys.argv[1]), int(sys.argv[2]), target)
+    (target / "results.json").write_text(json.dumps(found), encoding="utf-8")
