@@ -7,14 +7,13 @@
     state no longer knows, and a state that does not fit the rows that were read (the run before was killed) make a run
     decode all chunks again, and write what differs. -#}
 
-{#- The kinds of rows of spark_cdc_gbase_changes that are the state. `through` is one row for each capture: in chunk the last
-    chunk number, in chunk_offset how many raw rows of the capture were read. -#}
 {%- macro _run_gbase_capture(run) -%}
     {%- do run.update({
         'added': spark_cdc._helper('added_' ~ run.suffix),
         'decoded': spark_cdc._helper('decoded_' ~ run.suffix),
         'state': spark_cdc._helper('state_' ~ run.suffix),
         'names': spark_cdc._column_list(run.call.layout.types_there),
+        'kept_new_rows': true,
     }) -%}
     {%- if run.is_full -%}
         {%- do run_query(spark_cdc._create_as(run, run.raw, spark_cdc._delivered(run, run.call.layout.relation))) -%}
@@ -60,49 +59,70 @@
     {%- do spark_cdc._store_all(run, spark_cdc._gbase_select(run), dict(properties, **{'spark_cdc.state': run.state.identifier})) -%}
 {%- endmacro -%}
 
-{#- Writes the state that `run.decoded` ends with; with `before`, an earlier one, that of the other captures too. -#}
+{#- Writes the state that `run.decoded` ends with; with `before`, an earlier one, that of the other captures too. Besides rows of
+    spark_cdc_gbase_changes it has one of the kind `through` for each capture: in chunk the last chunk number, in chunk_offset
+    how many raw rows were read. It is kept for as many captures as may still go on: those of this run, and those whose ids
+    sort last. A chunk of another one makes its run decode all. -#}
 {%- macro _gbase_write_state(run, before=none) -%}
     {%- set columns = 'capture_id, kind, chunk, chunk_offset, end_chunk, transaction_id, reason, detail, record' -%}
+    {%- set read = [run.raw] if run.kept_new_rows else [run.raw, run.read] -%}
     {%- set sql -%}
 create table {{ run.state }} using parquet as
-with rows_read as (
+with through as (
     select
-        cast(capture_id as string) as capture_id,
-        cast(chunk_number as bigint) as chunk_number
-    from {{ run.raw }}
-    {%- if not run.is_full and before is not none %}
+        capture_id,
+        max(chunk_number) as chunk,
+        count(*) as chunk_offset
+    from (
+        {%- for relation in read %}
+        {{ 'union all' if not loop.first }}
+        select
+            cast(capture_id as string) as capture_id,
+            cast(chunk_number as bigint) as chunk_number
+        from {{ relation }}
+        {%- endfor %}
+    ) as rows_read
+    where
+        capture_id is not null
+        and chunk_number is not null
+    group by capture_id
+),
+
+kept as (
+    select through.*
+    from through
+    left join (select distinct capture_id from {{ run.decoded }}) as decoded
+        on through.capture_id = decoded.capture_id
+    order by decoded.capture_id is null, through.capture_id desc
+    limit 100
+),
+
+state as (
+    select distinct {{ columns }} from {{ run.decoded }}
+    where kind in ('open', 'known', 'framer', 'tail')
+    {%- if before is not none %}
     union all
-    select
-        cast(capture_id as string) as capture_id,
-        cast(chunk_number as bigint) as chunk_number
-    from {{ run.read }}
-    where cdc_is_new
+    select {{ columns }} from {{ before }}
+    where
+        kind <> 'through'
+        and capture_id not in (select capture_id from {{ run.decoded }})
     {%- endif %}
 )
 
-select distinct {{ columns }} from {{ run.decoded }}
-where kind in ('open', 'known', 'framer', 'tail')
-    {%- if before %}
-union all
-select {{ columns }} from {{ before }}
-where
-    kind <> 'through'
-    and capture_id not in (select capture_id from {{ run.decoded }})
-    {%- endif %}
+select * from state
+where capture_id in (select capture_id from kept)
 union all
 select
     capture_id,
     'through' as kind,
-    max(chunk_number) as chunk,
-    count(*) as chunk_offset,
+    chunk,
+    chunk_offset,
     cast(null as bigint) as end_chunk,
     cast(null as int) as transaction_id,
     cast(null as string) as reason,
     cast(null as string) as detail,
     cast(null as binary) as record
-from rows_read
-where capture_id is not null and chunk_number is not null
-group by capture_id
+from kept
     {%- endset -%}
     {%- do run_query(sql) -%}
 {%- endmacro -%}
@@ -133,7 +153,8 @@ group by capture_id
     {%- if not goes_on -%}
         {%- do spark_cdc._gbase_decode(run, {'relation': all_rows}) -%}
     {%- endif -%}
-    {%- do spark_cdc._gbase_write_state(run, before if goes_on else '') -%}
+    {%- do run.update({'kept_new_rows': false}) -%}
+    {%- do spark_cdc._gbase_write_state(run, before if goes_on else none) -%}
 
     {%- if run.call.builds == 'quarantine' and not goes_on -%}
         {%- do spark_cdc._store_all(run, spark_cdc._gbase_select(run, all_rows), {}) -%}

@@ -61,7 +61,7 @@ def stream(records: int) -> list[bytes]:
     payload = b"".join(
         (
             bytes(14),
-            bytes([0xC4, 0, 12, 34, 56, 78, 90]),
+            bytes([0xC5, 0, 12, 34, 56, 78, 90]),
             struct.pack(">i", 46_000),
             bytes([0xC7, 20, 24, 3, 15, 10, 20, 30]),
             struct.pack(">d", 1.25),
