@@ -55,7 +55,7 @@ test: env $(NEWEST)/.made
 	@scripts/java
 	@scripts/postgresql
 	@$(MAKE) --no-print-directory lint
-	pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	pytest
 
 bench: env
 	@scripts/java
