@@ -23,6 +23,7 @@ from spark_cdc_udfs.gbase.records import (
     UPDAFT,
     UPDBEF,
     Records,
+    is_one_of,
 )
 from spark_cdc_udfs.gbase.rows import ROW_REASONS, Rows, decode_rows
 from spark_cdc_udfs.gbase.text import check_encoding, fixed_width, strings
@@ -140,7 +141,7 @@ class Changes:
         number = records.header()["number"]
         errors = records.take(number == ERROR)
         codes = [f"error code {code}" for code in errors.header()["error_code"].tolist()]
-        unknown = records.take(~np.isin(number, list(RECORDS)))
+        unknown = records.take(~is_one_of(number, RECORDS))
         return [
             *_refused_records(errors, ERROR_RECORD, codes),
             *_refused_records(unknown, UNKNOWN_RECORD_TYPE),
@@ -170,7 +171,7 @@ class Changes:
             layouts.append(layout)
         self._layout = layouts[-1]
         holds = np.array(layouts)[schemas.searchsorted(np.arange(len(records)))]
-        tables = np.isin(number, (*ROWS, TRUNCATE))
+        tables = is_one_of(number, (*ROWS, TRUNCATE))
         own = ~tables | (header["table"] == self._table_id)
         return replace(records, layout=np.where(tables, holds, -1)).take(own)
 

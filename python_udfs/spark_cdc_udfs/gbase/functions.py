@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
 from spark_cdc_udfs.gbase.arrays import Ints, contents, ragged, windows
 from spark_cdc_udfs.gbase.capture import refused_spans
 from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import Framed, Framer, begins_record
-from spark_cdc_udfs.gbase.records import PADDING, TABSCHEM, TIMEOUT, Records, concatenate
+from spark_cdc_udfs.gbase.records import PADDING, TABSCHEM, TIMEOUT, Records, concatenate, is_one_of
 from spark_cdc_udfs.gbase.transactions import CHANGES, CONTROLS
 from spark_cdc_udfs.gbase.values import as_text
 
@@ -122,12 +123,10 @@ class FramedRecords:
         self._capture_id = batch.column("capture_id")[0].as_py()
         self._is_last = batch.column("is_last")[0].as_py()
         self._buckets = batch.column("buckets")[0].as_py()
-        role = np.array(batch.column("role").to_pylist())
-        for one in batch.filter(pa.array(np.isin(role, ["state", "buffer"]))).to_pylist():
+        for one in _those(batch, "role", ["state", "buffer"]).to_pylist():
             self._framer.restore(one["payload"], buffer_only=one["role"] == "buffer")
-        context = batch.filter(pa.array(role == "context"))
-        self._framer.remember(context.column("payload").to_pylist())
-        chunks = batch.filter(pa.array(role == "chunk"))
+        self._framer.remember(_those(batch, "role", ["context"]).column("payload").to_pylist())
+        chunks = _those(batch, "role", ["chunk"])
         if chunks.num_rows:
             numbers = chunks.column("chunk_number").to_numpy()
             yield from self._rows(self._framer.feed(numbers, chunks.column("payload")))
@@ -143,13 +142,13 @@ class FramedRecords:
         header = framed.records.header()
         number = header["number"]
         is_schema = number == TABSCHEM
-        is_change = np.isin(number, CHANGES)
+        is_change = is_one_of(number, CHANGES)
         wanted = ~is_change & ~is_schema & (number != TIMEOUT)
         wanted |= is_change & (header["table"] == self._table_id)
         wanted |= is_schema & (header["schema_table"] == self._table_id)
         records = framed.records.take(wanted)
         if len(records):
-            in_transaction = np.isin(number[wanted], CHANGES + CONTROLS)
+            in_transaction = is_one_of(number[wanted], CHANGES + CONTROLS)
             transaction = header["transaction"][wanted].astype(np.int32)
             kinds = pa.array(["record", "schema"])
             yield self._batch(
@@ -215,15 +214,14 @@ class ChangeEvents:
             self._settings = _Settings(settings[0].as_py())
             self._capture_id = batch.column("capture_id")[0].as_py()
             self._changes = self._settings.changes(self._capture_id)
-        kind = np.array(batch.column("kind").to_pylist())
-        self._known += batch.filter(pa.array(kind == "known")).column("record").to_pylist()
-        left = batch.filter(pa.array(kind == "open"))
+        self._known += _those(batch, "kind", ["known"]).column("record").to_pylist()
+        left = _those(batch, "kind", ["open"])
         if left.num_rows:
             self._open.append(_records(left))
-        passed = np.isin(kind, ["lost", "tail", "framer"])
-        if passed.any():
-            yield self._passed(batch.filter(pa.array(passed)))
-        new = batch.filter(pa.array(np.isin(kind, ["record", "schema"])))
+        passed = _those(batch, "kind", ["lost", "tail", "framer"])
+        if passed.num_rows:
+            yield self._passed(passed)
+        new = _those(batch, "kind", ["record", "schema"])
         if new.num_rows:
             self._restore(self._changes)
             records, hashes = _records(new)
@@ -256,7 +254,7 @@ class ChangeEvents:
 
     def _records(self, kind: str, records: Records) -> pa.RecordBatch:
         header = records.header()
-        in_transaction = np.isin(header["number"], CHANGES + CONTROLS)
+        in_transaction = is_one_of(header["number"], CHANGES + CONTROLS)
         columns = {
             "kind": pa.repeat(kind, len(records)),
             "chunk": pa.array(records.chunk),
@@ -318,6 +316,8 @@ class _Settings:
 
     def values(self, rows: Any) -> Any:
         """Turn a struct array of decoded values (n,) into lists by family."""
+        if rows.null_count == len(rows):
+            return pa.nulls(len(rows), CHANGES_SCHEMA["before"])
         lists: dict[str, list[Any]] = {"integers": [], "floats": [], "texts": []}
         for name, family in self._families.items():
             values = rows.field(name)
@@ -338,6 +338,12 @@ class _Settings:
             list(lists),
             mask=rows.is_null(),
         )
+
+
+def _those(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.RecordBatch:
+    """Give the rows that have one of these values in a column."""
+    is_one = pc.is_in(batch.column(column), value_set=pa.array(values))
+    return batch if is_one.true_count == batch.num_rows else batch.filter(is_one)
 
 
 def _never(_: Any) -> bool:

@@ -12,6 +12,7 @@ from spark_cdc_udfs.gbase.records import (
     TABSCHEM,
     TIMEOUT,
     Records,
+    is_one_of,
 )
 
 # The server may say these again.
@@ -47,8 +48,8 @@ class KnownRecords:
         """Say of each record (n,), in stream order, whether its bytes, hashed, came before."""
         repeated = np.zeros(len(records), dtype=np.bool_)
         number = records.header()["number"]
-        ordered = np.isin(number, ORDERED)
-        for index in np.flatnonzero(~ordered & ~np.isin(number, REPEATABLE)).tolist():
+        ordered = is_one_of(number, ORDERED)
+        for index in np.flatnonzero(~ordered & ~is_one_of(number, REPEATABLE)).tolist():
             one = int(hashes[index])
             repeated[index] = one in self._unordered
             self._unordered.add(one)
@@ -73,7 +74,7 @@ class KnownRecords:
     def doubtful(self, records: Records) -> Bools:
         """Say of records that are no repeats whether they may be of one that `restore` forgot."""
         header = records.header()
-        doubtful: Bools = np.isin(header["number"], ORDERED)
+        doubtful: Bools = is_one_of(header["number"], ORDERED)
         if self._forgotten is None:
             return np.zeros(len(records), dtype=np.bool_)
         doubtful &= header["sequence"].astype(np.uint64) <= self._forgotten

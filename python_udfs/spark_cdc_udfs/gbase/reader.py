@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
 from spark_cdc_udfs.gbase.framing import Framer
 from spark_cdc_udfs.gbase.known import KnownRecords, hashes_of
-from spark_cdc_udfs.gbase.records import BEGINTX, COMMTX, ERROR, RBTX, RECORDS, TABSCHEM
+from spark_cdc_udfs.gbase.records import BEGINTX, COMMTX, ERROR, RBTX, RECORDS, TABSCHEM, is_one_of
 
 
 class Reader(Protocol):
@@ -39,7 +37,9 @@ class RestartPosition:
         records = self._framer.feed([self._next], [payload]).records
         header = records.take(~self._records.repeated(records, hashes_of(records))).header()
         self._next += 1
-        known = np.isin(header["number"], [one for one in RECORDS if one not in (TABSCHEM, ERROR)])
+        known = is_one_of(
+            header["number"], [one for one in RECORDS if one not in (TABSCHEM, ERROR)]
+        )
         for number, sequence, transaction in zip(
             header["number"][known].tolist(),
             header["sequence"][known].tolist(),

@@ -6,7 +6,7 @@ All integers are big-endian, without padding; only the size array of a row may b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -47,6 +47,15 @@ SIZES_AT = 36  # offset of the size array in the header of a row
 SHORTEST_HEADER = np.full(LAST_NUMBER + 1, COMMON, dtype=np.int64)
 for _number, (_, _shortest) in RECORDS.items():
     SHORTEST_HEADER[_number] = _shortest
+
+
+def is_one_of(number: npt.NDArray[Any], numbers: Iterable[int]) -> Bools:
+    """Say which record numbers (n,), all valid, are among some."""
+    chosen = np.zeros(LAST_NUMBER + 1, dtype=np.bool_)
+    chosen[list(numbers)] = True
+    found: Bools = chosen[number.astype(np.int32)]
+    return found
+
 
 # Name, type and offset. In a record that has no such field other bytes are read: ask the number.
 _FIELDS = [

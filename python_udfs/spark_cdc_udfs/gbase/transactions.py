@@ -24,6 +24,7 @@ from spark_cdc_udfs.gbase.records import (
     UPDBEF,
     Records,
     concatenate,
+    is_one_of,
     no_records,
 )
 
@@ -100,9 +101,9 @@ class Transactions:
     def feed(self, records: Records) -> Settled:
         """Take the next records, in stream order; those that are no part of a transaction too."""
         number = records.header()["number"]
-        records = records.take(np.isin(number, CONTROLS + CHANGES))
+        records = records.take(is_one_of(number, CONTROLS + CHANGES))
         header = records.header()
-        ended = header["transaction"][np.isin(header["number"], CONTROLS)]
+        ended = header["transaction"][is_one_of(header["number"], CONTROLS)]
         waiting = self._take(np.unique(ended).tolist())
         known = np.isin(header["transaction"], list(self._open))
         self._keep(records.take(known))
@@ -184,7 +185,7 @@ class _Sorted:
         commits[commits] = number[end[commits]] == COMMTX
 
         of = self.segment
-        change = np.isin(number, CHANGES)
+        change = is_one_of(number, CHANGES)
         inside = has_begin[of] & (place < end[of])
         self.without_begin: Ints = np.sort(self.order[change & ~inside])
         kept = change & inside & ~self._discarded(np.flatnonzero(inside & (number == DISCARD)))
