@@ -160,7 +160,7 @@ framed as (
 placed as (
     select
         framed.capture_id,
-        framed.kind,
+        case when framed.kind = 'schema' and bucket > 0 then 'schema_copy' else framed.kind end as kind,
         framed.chunk,
         framed.chunk_offset,
         framed.end_chunk,

@@ -178,10 +178,12 @@ class ChangeEvents:
 
     Given `settings`, JSON (see `_Settings`), and rows, in this order: what an earlier run left
     (kind `known`, then `open`, the records of transactions that were open and the table's schemas);
-    the rows of `FramedRecords`, by place. `hash` is a 64-bit hash of `record`, always by the same
-    function. Gives rows of these kinds: `event`; for the quarantine `refused`, and `tail` where
-    later chunks may change that; what the capture ends with, `open`, `known` and `framer`;
-    `doubtful`, a record that may be a repeat of one that the earlier runs have not left.
+    the rows of `FramedRecords`, by place; those of kind `schema` are in each bucket, but in all
+    others as `schema_copy`, so that what is wrong with one is said once. `hash` is a 64-bit hash of
+    `record`, always by the same function. Gives rows of these kinds: `event`; for the quarantine
+    `refused`, and `tail` where later chunks may change that; what the capture ends with, `open`,
+    `known` and `framer`; `doubtful`, a record that may be a repeat of one that the earlier runs
+    have not left.
 
     Values are in `after` and `before`, one list for each family, with a place for each column of
     that family, in order. In `texts` every column has a place, which is null where the value stands
@@ -204,6 +206,7 @@ class ChangeEvents:
         self._changes: Changes | None = None
         self._capture_id = ""
         self._known: list[bytes] = []
+        self._has_copies = False
         self._open: list[tuple[Records, Ints]] = []
 
     def eval(self, settings: pa.Array, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -221,7 +224,8 @@ class ChangeEvents:
         passed = _those(batch, "kind", ["lost", "tail", "framer"])
         if passed.num_rows:
             yield self._passed(passed)
-        new = _those(batch, "kind", ["record", "schema"])
+        self._has_copies |= _those(batch, "kind", ["schema_copy"]).num_rows > 0
+        new = _those(batch, "kind", ["record", "schema", "schema_copy"])
         if new.num_rows:
             self._restore(self._changes)
             records, hashes = _records(new)
@@ -282,7 +286,10 @@ class ChangeEvents:
                 "before": settings.values(batch.column("cdc_before")),
             }
             yield self._batch(count, columns)
-        if refused := decoded.refused:
+        refused = decoded.refused
+        if self._has_copies:
+            refused = [one for one in refused if one.record_number != TABSCHEM]
+        if refused:
             numbers = pa.array([one.record_number for one in refused], pa.int32())
             columns = {"kind": pa.repeat("refused", len(refused)), "record_number": numbers}
             yield self._batch(len(refused), columns | _places(refused))

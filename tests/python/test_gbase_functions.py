@@ -1,0 +1,165 @@
+"""What Spark SQL calls for a GBase stream, without Spark: cut into stretches and buckets anywhere,
+it gives what one decoder gives that reads all in order."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulation import database, gbase_capture
+from spark_cdc_udfs.gbase import Capture, functions
+
+Chunk = tuple[int, bytes]
+Row = dict[str, Any]
+
+COLUMNS = dict.fromkeys(gbase_capture.TYPES, "text") | {"id": "integer", "real": "float"}
+SETTINGS = {
+    "table_id": 7,
+    "key": ["id", "day"],
+    "encoding": "utf-8",
+    "rtrim_char": False,
+    "columns": COLUMNS,
+}
+
+
+def called(function: Any, rows: Sequence[Row], schema: dict[str, Any], *more: Any) -> list[Row]:
+    """Call a table function as Spark does: batch after batch, then for the end."""
+    instance = function()
+    given_: list[Row] = []
+
+    def take(batches: Iterator[pa.RecordBatch]) -> None:
+        for batch in batches:
+            given_.extend(batch.to_pylist())
+
+    for begin in range(0, len(rows), 3):
+        part = rows[begin : begin + 3]
+        columns = {
+            name: pa.array([row[name] for row in part], type_) for name, type_ in schema.items()
+        }
+        take(instance.eval(*(pa.array([one]) for one in more), pa.RecordBatch.from_pydict(columns)))
+    take(instance.terminate())
+    return given_
+
+
+HEADS = {"capture_id": pa.string(), "chunk_number": pa.int64(), "byte_count": pa.int32()}
+HEADS |= {"head": pa.binary()}
+CHUNKS = {"capture_id": pa.string(), "role": pa.string(), "chunk_number": pa.int64()}
+CHUNKS |= {"payload": pa.binary(), "is_last": pa.bool_(), "buckets": pa.int32()}
+PLACED = {
+    **{name: functions.RECORDS_SCHEMA[name] for name in ("capture_id", "kind", "chunk")},
+    **{name: functions.RECORDS_SCHEMA[name] for name in ("chunk_offset", "end_chunk", "reason")},
+    **{name: functions.RECORDS_SCHEMA[name] for name in ("detail", "record")},
+    "hash": pa.int64(),
+}
+
+
+def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int, int]]]:
+    """Decode chunks with the functions: sequences of the events, and what is refused."""
+    payloads = dict(chunks)
+    heads = [
+        {"capture_id": "a", "chunk_number": number, "byte_count": len(raw), "head": raw[:16]}
+        for number, raw in chunks
+    ]
+    stretches: dict[int, list[Row]] = defaultdict(list)
+    for row in called(functions.Stretches, heads, HEADS):
+        stretches[row["stretch"]].append(row | {"payload": payloads[row["chunk_number"]]})
+    buckets: dict[int, list[Row]] = defaultdict(list)
+    for rows in stretches.values():
+        rows.sort(key=lambda row: row["chunk_number"])
+        for row in called(functions.FramedRecords, rows, CHUNKS, 7):
+            row["hash"] = zlib.crc32(row["record"] or b"")
+            if row["kind"] == "schema":
+                for bucket in range(row["buckets"]):
+                    kind = "schema_copy" if bucket else "schema"
+                    buckets[bucket].append(row | {"kind": kind})
+            else:
+                buckets[(row["transaction_id"] or 0) % row["buckets"]].append(row)
+    sequences, refused = [], []
+    for rows in buckets.values():
+        rows.sort(key=lambda row: (row["chunk"] or -1, row["chunk_offset"] or -1))
+        for row in called(functions.ChangeEvents, rows, PLACED, json.dumps(SETTINGS)):
+            assert row["kind"] != "doubtful"
+            if row["kind"] == "event":
+                sequences.append(row["cdc_sequence"])
+            elif row["kind"] in ("refused", "tail"):
+                refused.append((row["reason"], row["chunk"], row["chunk_offset"]))
+    return sorted(sequences), sorted(refused)
+
+
+def by_capture(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int, int]]]:
+    """Decode chunks with one decoder."""
+    capture = Capture("a", 7, ["id", "day"], list(COLUMNS))
+    results = [capture.feed([n for n, _ in chunks], [raw for _, raw in chunks]), capture.finish()]
+    sequences = [
+        one
+        for result in results
+        for batch in result.changes
+        for one in batch["cdc_sequence"].to_pylist()
+    ]
+    refused = [(one.reason, one.chunk, one.offset) for result in results for one in result.refused]
+    return sorted(sequences), sorted(refused)
+
+
+def same(chunks: Sequence[Chunk], stretch_bytes: int) -> None:
+    with mock.patch.object(functions, "STRETCH_BYTES", stretch_bytes):
+        assert by_functions(chunks) == by_capture(chunks)
+
+
+def chunks_of(seed: int, capture_id: str) -> list[Chunk]:
+    rng = random.Random(f"functions {seed}")
+    workload = database.generate(gbase_capture.TABLE, rng, transactions=15)
+    stream = gbase_capture.write(workload, rng)
+    rows = [row for row in stream.rows if row["capture_id"] == capture_id]
+    return [(row["chunk_number"], row["payload"]) for row in rows]
+
+
+@pytest.mark.parametrize("stretch_bytes", [1, 1000, 10_000])
+@pytest.mark.parametrize("capture_id", ["s1", "s2"])
+@pytest.mark.parametrize("seed", range(3))
+def test_streams_cut_into_stretches(seed: int, capture_id: str, stretch_bytes: int) -> None:
+    """Of cut chunks, and of chunks with the stale bytes of a reused buffer."""
+    same(chunks_of(seed, capture_id), stretch_bytes)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_broken_streams(data: st.DataObject) -> None:
+    """Chunks that are lost, cut short, spliced or changed: nothing fails, and both say the same."""
+    chunks = chunks_of(data.draw(st.integers(0, 3)), data.draw(st.sampled_from(["s1", "s2"])))
+    broken: list[Chunk] = []
+    for number, raw in chunks[:30]:
+        what = data.draw(st.sampled_from(["keep"] * 6 + ["lose", "cut", "change", "splice"]))
+        place = data.draw(st.integers(0, max(len(raw) - 1, 0)))
+        if what == "cut":
+            raw = raw[:place]
+        elif what == "change" and raw:
+            raw = raw[:place] + data.draw(st.binary(min_size=1, max_size=4)) + raw[place + 1 :]
+        elif what == "splice" and broken:
+            raw = broken[-1][1][:place] + raw[place:]
+        if what != "lose" and raw:
+            broken.append((number, raw))
+    same(broken, data.draw(st.sampled_from([1, 300, 100_000])))
+
+
+@given(st.lists(st.binary(min_size=1, max_size=80), max_size=10))
+@settings(max_examples=60, deadline=None)
+def test_any_bytes(payloads: list[bytes]) -> None:
+    """Nothing fails, whatever the bytes."""
+    same(list(enumerate(payloads)), 1)
+
+
+def test_a_bad_schema_is_refused_once() -> None:
+    """Also where the records of its capture lie in many buckets."""
+    first, *others = chunks_of(0, "s2")
+    wrong = first[1].replace(b"serial", b"bigint", 1)
+    same([(first[0], wrong), *others], 1)
+    assert [one[0] for one in by_functions([(first[0], wrong)])[1]] == ["bad_schema"]
