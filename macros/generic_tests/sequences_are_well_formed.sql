@@ -18,8 +18,10 @@ judged as (
             when cdc_commit_sequence > cdc_sequence then 'the commit stands behind its event'
             {%- if pattern is not none %}
             {%- set whole = spark_cdc._literal('^(?:' ~ pattern ~ ')$') %}
-            when not cdc_sequence rlike {{ whole }} then 'cdc_sequence is not of the pattern'
-            when not cdc_commit_sequence rlike {{ whole }} then 'cdc_commit_sequence is not of the pattern'
+            when not cdc_sequence rlike {{ whole }}
+                then 'cdc_sequence is not of the pattern'
+            when not cdc_commit_sequence rlike {{ whole }}
+                then 'cdc_commit_sequence is not of the pattern'
             {%- endif %}
         end as problem
     from counted

@@ -7,7 +7,7 @@
     columns={
         'id': 'int',
         'owner': 'string',
-        'balance': 'decimal(12,2)',
+        'balance': 'decimal(12, 2)',
         'opened': 'date',
         'changed_at': 'timestamp',
         'active': 'boolean'

@@ -51,7 +51,7 @@ def tables(run: DbtRun) -> Mapping[str, Mapping[str, Any]]:
 def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
     results = built.artifact("run_results")["results"]
     assert {result["status"] for result in results} == {"success", "pass"}
-    assert len(tables(built)) == 25
+    assert len(tables(built)) == 36
 
 
 def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
