@@ -139,7 +139,7 @@ from kept
         ~ ') as all_rows' -%}
     {#- of the rows that are new those that say something new -#}
     {%- do run_query(
-        'create table ' ~ run.added ~ ' using parquet as\nselect distinct ' ~ run.names ~ ' from ' ~ run.read
+        'create table ' ~ run.added ~ ' using parquet as\nselect ' ~ run.names ~ ' from ' ~ run.read
         ~ ' as rows_read\nleft anti join ' ~ run.raw ~ ' as known\n    on rows_read.cdc_hash_1 = known.cdc_hash_1'
         ~ ' and rows_read.cdc_hash_2 = known.cdc_hash_2'
     ) -%}

@@ -122,8 +122,8 @@ DECODED = (
 
 def steps(spark: Any, home: Path, records: int) -> dict[str, Callable[[], Any]]:
     """Give what is measured, each over inputs that lie on disk."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
     from pyspark.sql.functions import udf
 
     chunks = stream(records)
