@@ -25,6 +25,7 @@ _TYPES = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
 }
 
 
