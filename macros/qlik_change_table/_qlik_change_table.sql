@@ -111,8 +111,8 @@
 {%- endmacro -%}
 
 
-{#- CTEs from the raw rows on: to `event_rows` and `before_images`, each change sequence once; or, `as_delivered`, to
-    `judged`, with every raw row and the reason why it is in quarantine. -#}
+{#- CTEs from the raw rows on: to `distinct_rows`, each change sequence at most once as event and as before image; or,
+    `as_delivered`, to `judged`, with every raw row and the reason why it is in quarantine. -#}
 {%- macro _qlik_change_table_rows(layout, as_delivered=false) -%}
     {%- set headers = layout.headers -%}
     {%- set names = layout.columns | list -%}
@@ -240,13 +240,16 @@ judged as (
 )
 {%- else %}
 
--- Where a change sequence may stand on more than one row of its kind. A bucket holds whole sequences, and there are
--- so few buckets that they always fit in memory: rows outside them need no second look.
+-- Where a change sequence may stand on more than one row of its kind, or on rows of two transactions. A bucket
+-- holds whole sequences, and there are so few buckets that they always fit in memory: rows outside them need no
+-- second look.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,
         count_if(cdc_is_before) as cdc_before_images,
-        count_if(not cdc_is_before) as cdc_event_rows
+        count_if(not cdc_is_before) as cdc_event_rows,
+        min(xxhash64(cdc_transaction_id)) as cdc_least_transaction,
+        max(xxhash64(cdc_transaction_id)) as cdc_greatest_transaction
     from raw
     group by xxhash64(cdc_change_seq)
 ),
@@ -254,7 +257,10 @@ claims as (
 repeated as (
     select distinct pmod(cdc_hash, 1048576) as cdc_bucket
     from claims
-    where cdc_before_images > 1 or cdc_event_rows > 1
+    where
+        cdc_before_images > 1
+        or cdc_event_rows > 1
+        or cdc_least_transaction <> cdc_greatest_transaction
 ),
 
 -- rows that are equal in every column are one row; what then still differs is in conflict
@@ -267,13 +273,18 @@ different as (
 
 compared as (
     select
-        *,
-        count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims
+        * except (cdc_transaction_id),
+        count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims,
+        -- a before image is of the transaction of its update
+        max(case when not cdc_is_before then cdc_transaction_id end)
+            over (partition by cdc_change_seq) as cdc_transaction_id
     from different
 ),
 
 distinct_rows as (
-    select /*+ broadcast(repeated) */ well_formed.*
+    select /*+ broadcast(repeated) */
+        well_formed.* except (cdc_transaction_id),
+        well_formed.cdc_transaction_id
     from well_formed
     left anti join repeated
         on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
@@ -281,19 +292,6 @@ distinct_rows as (
     select * except (cdc_claims)
     from compared
     where cdc_claims = 1
-),
-
-event_rows as (
-    select * from distinct_rows
-    where not cdc_is_before
-),
-
-before_images as (
-    select
-        cdc_change_seq,
-        cdc_row
-    from distinct_rows
-    where cdc_is_before
 )
 {%- endif %}
 {%- endmacro -%}
@@ -339,21 +337,24 @@ end
 {%- endmacro -%}
 
 
-{#- 35 digits, of which the first 16 are a time. -#}
+{#- 35 digits, of which the first 16 are a time. Only days 29 to 31 need to be looked up. -#}
 {%- macro _qlik_change_seq_is_good(change_seq) -%}
-length({{ change_seq }}) = 35
-and {{ change_seq }} rlike
-'^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
+octet_length({{ change_seq }}) = 35
 and (
-    substr({{ change_seq }}, 7, 2) <= '28'
-    or try_cast(
-        concat_ws(
-            '-',
-            left({{ change_seq }}, 4),
-            substr({{ change_seq }}, 5, 2),
-            substr({{ change_seq }}, 7, 2)
-        ) as date
-    ) is not null
+    {{ change_seq }} rlike
+    '^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|1[0-9]|2[0-8])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
+    or (
+        {{ change_seq }} rlike
+        '^[0-9]{4}(0[1-9]|1[0-2])(29|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{21}$'
+        and try_cast(
+            concat_ws(
+                '-',
+                left({{ change_seq }}, 4),
+                substr({{ change_seq }}, 5, 2),
+                substr({{ change_seq }}, 7, 2)
+            ) as date
+        ) is not null
+    )
 )
 {%- endmacro -%}
 

@@ -19,32 +19,87 @@
     {%- set names = layout.columns | list -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
--- the commit of a transaction is its first change here; an id may come back at another time
-transactions as (
+-- Transactions too large for one task, with their commits.
+raw_places as (
     select
-        cdc_transaction_id,
-        left(cdc_change_seq, 16) as cdc_time_digits,
-        min(cdc_change_seq) as cdc_commit_sequence
-    from event_rows
-    where cdc_transaction_id is not null
-    group by cdc_transaction_id, left(cdc_change_seq, 16)
+        {{ spark_cdc._qlik_place() | indent(8) }} as cdc_place
+    from raw
+),
+
+large as (
+    select cdc_place
+    from raw_places
+    group by cdc_place
+    having count(*) > 1000000
+),
+
+large_transactions as (
+    select /*+ broadcast(large) */
+        well_formed.cdc_transaction_id,
+        left(well_formed.cdc_change_seq, 16) as cdc_time_digits,
+        min(well_formed.cdc_change_seq) as cdc_commit_sequence
+    from well_formed
+    left semi join large
+        on
+            {{ spark_cdc._qlik_place('well_formed.') | indent(12) }} = large.cdc_place
+    where not well_formed.cdc_is_before
+    group by well_formed.cdc_transaction_id, left(well_formed.cdc_change_seq, 16)
+),
+
+-- Rows that belong together have one place: those of a transaction, whose id may come back at another time; those
+-- without one, or of a large one, by their change sequence.
+placed as (
+    select /*+ broadcast(large_transactions) */
+        distinct_rows.*,
+        left(distinct_rows.cdc_change_seq, 16) as cdc_time_digits,
+        if(distinct_rows.cdc_is_before, null, distinct_rows.cdc_change_seq) as cdc_event_sequence,
+        large_transactions.cdc_commit_sequence as cdc_known_commit_sequence,
+        if(
+            large_transactions.cdc_commit_sequence is null,
+            {{ spark_cdc._qlik_place('distinct_rows.') | indent(12) }},
+            xxhash64(distinct_rows.cdc_change_seq)
+        ) as cdc_place
+    from distinct_rows
+    left join large_transactions
+        on
+            distinct_rows.cdc_transaction_id = large_transactions.cdc_transaction_id
+            and left(distinct_rows.cdc_change_seq, 16) = large_transactions.cdc_time_digits
+),
+
+-- An update and its before image, paired by their change sequence: sorted, they stand side by side. The commit of a
+-- transaction is its first change here. One shuffle and one sort for both.
+side_by_side as (
+    select
+        *,
+        first_value(cdc_event_sequence) ignore nulls over in_order as cdc_first_sequence,
+        lead(cdc_change_seq) over in_order as cdc_next_sequence,
+        lead(cdc_row) over in_order as cdc_next_row
+    from placed
+    window in_order as (
+        partition by cdc_place, cdc_transaction_id, cdc_time_digits
+        order by cdc_change_seq, cdc_is_before
+    )
 ),
 
 paired as (
     select
-        event_rows.* except (cdc_row),
+        * except (cdc_row),
         -- a truncate has no row, whatever stands in its columns
-        case when event_rows.cdc_operation <> 'truncate' then event_rows.cdc_row end as cdc_row,
-        coalesce(transactions.cdc_commit_sequence, event_rows.cdc_change_seq) as cdc_commit_sequence,
-        case when event_rows.cdc_operation = 'update' then before_images.cdc_row end as cdc_before,
-        {{ spark_cdc._qlik_changed_columns(layout) | indent(8) }} as cdc_changed_columns
-    from event_rows
-    left join transactions
-        on
-            event_rows.cdc_transaction_id = transactions.cdc_transaction_id
-            and left(event_rows.cdc_change_seq, 16) = transactions.cdc_time_digits
-    left join before_images
-        on event_rows.cdc_change_seq = before_images.cdc_change_seq
+        case when cdc_operation <> 'truncate' then cdc_row end as cdc_row,
+        case
+            when cdc_transaction_id is null then cdc_change_seq
+            else coalesce(cdc_known_commit_sequence, cdc_first_sequence)
+        end as cdc_commit_sequence,
+        case
+            when cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq then cdc_next_row
+        end as cdc_before,
+        case
+            when cdc_operation = 'update'
+                then
+                    {{ spark_cdc._qlik_changed_columns(layout) | indent(20) }}
+        end as cdc_changed_columns
+    from side_by_side
+    where not cdc_is_before
 )
 
 select
@@ -54,7 +109,7 @@ select
     cdc_commit_sequence,
     {{ spark_cdc._qlik_time_part('cdc_change_seq') | indent(4) }} as cdc_commit_at,
     cdc_transaction_id,
-    case when cdc_operation = 'update' then cdc_changed_columns end as cdc_changed_columns,
+    cdc_changed_columns,
     {{ spark_cdc._qlik_present_columns(layout) | indent(4) }} as cdc_present_columns,
     cdc_before,
     {{ layout.metadata | indent(4) }} as cdc_metadata,
@@ -63,6 +118,16 @@ select
     {{ spark_cdc._qlik_after_image(layout, name) | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from paired
+{%- endmacro -%}
+
+
+{#- Where a row is brought together with the others of its transaction. -#}
+{%- macro _qlik_place(of='') -%}
+if(
+    {{ of }}cdc_transaction_id is null,
+    xxhash64({{ of }}cdc_change_seq),
+    xxhash64({{ of }}cdc_transaction_id, left({{ of }}cdc_change_seq, 16))
+)
 {%- endmacro -%}
 
 

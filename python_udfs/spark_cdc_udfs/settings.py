@@ -185,8 +185,8 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
         "spark.sql.adaptive.enabled": "true",
-        # Joins by hash where both sides are large but a part of one fits into memory: pairing
-        # before images to updates needs no sort then.
+        # Joins by hash, without a sort, where both sides are large but a part of one fits into
+        # memory: the events of keys, and which of these go the long way.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
     }
     if is_local(master):
