@@ -37,33 +37,8 @@
 {%- endmacro -%}
 
 
-{#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
-    version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
-
-    One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
-    plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
-    only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
-
-    An `increment` is of some keys only: `touched`, a relation of these keys and `cdc_from`, the commit sequence from which
-    on their events count; and `base`, a select of what they were before. -#}
-{%- macro _versions(changes, table, granularity, increment=none) -%}
-    {%- set attributes = table.attributes or table.key -%}
-    {#- What brings the events of a key together. A hash sorts fast, whatever the key's columns are; but values that a
-        collation calls equal have different hashes. -#}
-    {%- set together = table.key if table.key_is_collated else ['cdc_key_hash'] -%}
-    {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
-        else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
-    {%- set same_key = [] -%}
-    {%- for name in together -%}
-        {%- set column = spark_cdc._quote(name) -%}
-        {%- do same_key.append('effects.' ~ column ~ ' = entangled.' ~ column) -%}
-    {%- endfor -%}
-    {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
-    {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
-    {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
-    {%- set so_far = 'rows between unbounded preceding and current row' -%}
-    {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
-    {%- set truncates = '(select cdc_list from truncates)' -%}
+{#- CTEs that end in `effects`: what the change events do to keys. -#}
+{%- macro _effects(changes, table) -%}
 with changes as (
     select
         *,
@@ -74,16 +49,6 @@ with changes as (
             {%- endfor %}
         ) as cdc_moved
     from {{ changes }}
-),
-
--- the truncates in order, as one array: a handful, and most often none
-truncates as (
-    select
-        array_sort(
-            collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
-        ) as cdc_list
-    from changes
-    where cdc_operation = 'truncate'
 ),
 
 -- the keys that each event names: its own, and of a row that moved the one that it left
@@ -118,14 +83,9 @@ named_keys as (
 
 -- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and whatever is no
 -- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
-{{ 'effects' if increment is none else 'all_effects' }} as (
+effects as (
     select
-        {%- if not table.key_is_collated %}
-        xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
-        {%- endif %}
-        {%- for name in table.key %}
-        {{ spark_cdc._quote(name) }},
-        {%- endfor %}
+        {{ spark_cdc._effect_key(table) | indent(8) }},
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
@@ -135,44 +95,67 @@ named_keys as (
             when cdc_adds >= 0
                 then named_struct(
                     'cdc_present_columns', transform(cdc_present_columns, name -> lower(name)),
-                    'cdc_row', {{ spark_cdc._struct(attributes) | indent(20) }}
+                    'cdc_row', {{ spark_cdc._struct(table.attributes or table.key) | indent(20) }}
                 )
         end as cdc_after
     from named_keys
-),
-{%- if increment is not none %}
+)
+{%- endmacro -%}
 
-base as (
-    {{ increment.base | indent(4) }}
-),
+{#- The key of an effect, and what brings the effects of a key together. A hash sorts fast, whatever the key's columns are;
+    but values that a collation calls equal have different hashes. -#}
+{%- macro _effect_key(table) -%}
+    {%- if not table.key_is_collated -%}
+xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
+{% endif -%}
+    {%- for name in table.key -%}
+{{ spark_cdc._quote(name) }}{{ ',\n' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro -%}
 
-effects as (
-    select all_effects.*
-    from all_effects
-    left semi join {{ increment.touched }} as touched
-        on
-            {{ spark_cdc._same_key('all_effects', 'touched', table.key) | indent(12) }}
-            and all_effects.cdc_commit_sequence >= touched.cdc_from
-    union all
-    select
-        {%- if not table.key_is_collated %}
-        xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
-        {%- endif %}
-        {%- for name in table.key %}
-        {{ spark_cdc._quote(name) }},
-        {%- endfor %}
-        cdc_operation,
-        cdc_sequence,
-        cdc_commit_sequence,
-        cdc_commit_at,
-        0 as cdc_adds,
-        named_struct(
-            'cdc_present_columns', cast(null as array<string>),
-            'cdc_row', {{ spark_cdc._struct(attributes) | indent(12) }}
-        ) as cdc_after
-    from base
+
+{#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
+    version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
+
+    One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
+    plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
+    only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
+
+    An `increment` is of some keys only: a relation of their effects, and of the truncates. -#}
+{%- macro _versions(changes, table, granularity, increment=none) -%}
+    {%- set attributes = table.attributes or table.key -%}
+    {%- set together = table.key if table.key_is_collated else ['cdc_key_hash'] -%}
+    {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
+        else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
+    {%- set same_key = [] -%}
+    {%- for name in together -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do same_key.append('effects.' ~ column ~ ' = entangled.' ~ column) -%}
+    {%- endfor -%}
+    {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
+    {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
+    {%- set whole = 'rows between unbounded preceding and unbounded following' -%}
+    {%- set so_far = 'rows between unbounded preceding and current row' -%}
+    {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
+    {%- set truncates = '(select cdc_list from truncates)' -%}
+{%- if increment is none -%}
+{{ spark_cdc._effects(changes, table) }},
+{%- else -%}
+with effects as (
+    select * from {{ increment }}
+    where cdc_operation <> 'truncate'
 ),
 {%- endif %}
+
+-- the truncates in order, as one array: a handful, and most often none
+truncates as (
+    select
+        array_sort(
+            collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
+        ) as cdc_list
+    from {{ 'changes' if increment is none else increment }}
+    where cdc_operation = 'truncate'
+),
 
 -- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
 -- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.

@@ -23,13 +23,12 @@
 {%- endmacro -%}
 
 
-{#- The select that the model is; in an increment, of the keys that it touches. -#}
-{%- macro _applied(call, changes=none, increment=none) -%}
-    {%- set changes = changes or call.changes -%}
+{#- The select that the model is; in an increment, made of a relation of effects: see _versions. -#}
+{%- macro _applied(call, increment=none) -%}
     {%- if call.builds == 'history' -%}
-        {{ return(spark_cdc._history(changes, call.table, call.granularity, increment)) }}
+        {{ return(spark_cdc._history(call.changes, call.table, call.granularity, increment)) }}
     {%- endif -%}
-    {{ return(spark_cdc._current_state(changes, call.table, call.keep_deleted, increment)) }}
+    {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment)) }}
 {%- endmacro -%}
 
 {#- The incremental model of change events that a node is, or is a view over: its `relation`, and the SQL of the `views` over
@@ -89,6 +88,7 @@ from {{ events }}
     {%- set call = run.call -%}
     {%- set table = call.table -%}
     {%- set touched = spark_cdc._helper('touched_' ~ run.suffix) -%}
+    {%- set effects = spark_cdc._helper('effects_' ~ run.suffix) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- set columns = [] -%}
     {%- for column in adapter.get_columns_in_relation(run.target) -%}{%- do columns.append(column.name) -%}{%- endfor -%}
@@ -96,9 +96,8 @@ from {{ events }}
     {%- set first = run_query('select min(cdc_from) from ' ~ touched).rows[0][0] or '' -%}
     {%- set changes = call.changes | string if first == ''
         else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
-    {%- set made = spark_cdc._applied(call, changes, {
-        'touched': touched, 'base': spark_cdc._open_versions(run, touched)
-    }) -%}
+    {%- do run_query('create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_touched(run, changes, touched)) -%}
+    {%- set made = spark_cdc._applied(call, effects) -%}
     {%- set same_key = spark_cdc._same_key('stored', 'touched', table.key) -%}
     {%- set existing -%}
 select
@@ -126,6 +125,7 @@ where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
     {%- endif -%}
     {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
     {%- do spark_cdc._drop(touched) -%}
+    {%- do spark_cdc._drop(effects) -%}
     {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}
 
@@ -237,6 +237,47 @@ from named_keys
 left join known_keys
     on {{ spark_cdc._same_key('named_keys', 'known_keys', key) }}
     {%- endif %}
+{%- endmacro -%}
+
+{#- What the events do to the touched keys from `cdc_from` on, behind the row that each has there; and the truncates. -#}
+{%- macro _effects_on_touched(run, changes, touched) -%}
+    {%- set table = run.call.table -%}
+{{ spark_cdc._effects(changes, table) }},
+
+base as (
+    {{ spark_cdc._open_versions(run, touched) | indent(4) }}
+)
+
+select effects.*
+from effects
+left semi join {{ touched }} as touched
+    on
+        {{ spark_cdc._same_key('effects', 'touched', table.key) | indent(8) }}
+        and effects.cdc_commit_sequence >= touched.cdc_from
+union all
+select
+    {{ spark_cdc._effect_key(table) | indent(4) }},
+    cdc_operation,
+    cdc_sequence,
+    cdc_commit_sequence,
+    cdc_commit_at,
+    0 as cdc_adds,
+    named_struct(
+        'cdc_present_columns', cast(null as array<string>),
+        'cdc_row', {{ spark_cdc._struct(table.attributes or table.key) | indent(8) }}
+    ) as cdc_after
+from base
+union all
+select
+    {{ spark_cdc._effect_key(table) | indent(4) }},
+    cdc_operation,
+    cdc_sequence,
+    cdc_commit_sequence,
+    cdc_commit_at,
+    0 as cdc_adds,
+    null as cdc_after
+from changes
+where cdc_operation = 'truncate'
 {%- endmacro -%}
 
 {#- The rows that the model has of the touched keys where their new events begin, as effects on their keys. Each stands just

@@ -91,7 +91,7 @@
         {%- do kept.append(run.properties.get('spark_cdc.' ~ name, '') | lower) -%}
     {%- endfor -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
             {%- do spark_cdc._drop(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
