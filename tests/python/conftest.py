@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,18 @@ class Warehouse:
                     rows = cursor.fetchall()
         return rows
 
+    def difference(self, built: str, expected: str) -> str:
+        """Say how the rows of two queries differ, repetitions counted; '' if they do not.
+
+        Values are compared by their text, in which NULL, NaN and -0.0 are what they are.
+        """
+        rows = [Counter(map(repr, self.sql(query))) for query in (expected, built)]
+        missing, extra = rows[0] - rows[1], rows[1] - rows[0]
+        if not missing and not extra:
+            return ""
+        some = "\n".join([*list(missing)[:3], "instead:", *list(extra)[:3]])
+        return f"{missing.total()} rows missing, {extra.total()} too many; missing are\n{some}"
+
 
 def free_port() -> int:
     """Find a port on which nobody listens."""
@@ -148,6 +161,14 @@ def start_server(home: Path, port: int, *options: str) -> None:
         pytest.fail(started.stdout + started.stderr, pytrace=False)
 
 
+# Without code that Spark generates and Java compiles: sooner done with small tables. Nothing may
+# come out otherwise; the server of `warehouse` has it.
+INTERPRETED = (
+    *("--conf", "spark.sql.codegen.wholeStage=false"),
+    *("--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
+)
+
+
 @contextlib.contextmanager
 def running(home: Path, *options: str, table_format: str = "parquet") -> Iterator[Warehouse]:
     """Start a Thrift server with these options, and stop it at the end."""
@@ -173,7 +194,8 @@ def lake(
 ) -> Iterator[Warehouse]:
     """Give a server for each table format, to all tests that want one."""
     table_format: str = request.param
-    with running(tmp_path_factory.mktemp(table_format), table_format=table_format) as started:
+    home = tmp_path_factory.mktemp(table_format)
+    with running(home, *INTERPRETED, table_format=table_format) as started:
         yield started
 
 

@@ -14,7 +14,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import BIN, running, start_server
+from conftest import BIN, INTERPRETED, running, start_server
 from landing import Landing, batches
 from simulation import database, qlik_change_table
 from test_workloads import SEED
@@ -25,7 +25,7 @@ FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 
 def test_killed_runs(tmp_path: Path) -> None:
     rng = random.Random(f"{SEED} crashes")
-    with running(tmp_path, table_format=FORMAT) as warehouse:
+    with running(tmp_path, *INTERPRETED, table_format=FORMAT) as warehouse:
         kinds = ("changes", "quarantine", "current", "history")
         landing = Landing(warehouse, tmp_path, "crashes", kinds)
         delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
@@ -59,7 +59,7 @@ def test_killed_runs(tmp_path: Path) -> None:
                 os.killpg(state["pid"], signal.SIGKILL)
                 run.kill()
                 run.wait()
-                start_server(tmp_path, warehouse.port, "--format", FORMAT)
+                start_server(tmp_path, warehouse.port, *INTERPRETED, "--format", FORMAT)
             began = time.monotonic()
             warehouse.dbt(tmp_path, *incremental)
             took = time.monotonic() - began

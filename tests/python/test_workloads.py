@@ -286,13 +286,8 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
         names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
         built = f"select {names} from {SCHEMA}.`{name}`"
         expected = f"select {names} from parquet.`{project.home}/expected/{name}`"
-        ((missing, extra),) = warehouse.sql(
-            f"select (select count(*) from ({expected} except all {built})),"
-            f" (select count(*) from ({built} except all {expected}))"
-        )
-        if missing or extra:
-            rows = warehouse.sql(f"select * from ({expected} except all {built}) limit 3")
-            wrong.append(f"{name}: {missing} rows missing, {extra} too many; missing are {rows}")
+        if difference := warehouse.difference(built, expected):
+            wrong.append(f"{name}: {difference}")
     assert not wrong, "\n".join(wrong)
 
 
