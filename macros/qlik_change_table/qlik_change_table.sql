@@ -19,7 +19,7 @@
     {%- set names = layout.columns | list -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
--- Transactions too large for one task, with their commits.
+-- Transactions too large for one task, with their commits: the first change, even if it is in conflict.
 raw_places as (
     select
         {{ spark_cdc._qlik_place() | indent(8) }} as cdc_place
