@@ -69,7 +69,8 @@ class Spark:
 
     def create(self, name: str, select: str) -> None:
         """Make a table anew, as dbt's materialization `table` does."""
-        self.sql(f"drop table if exists {SCHEMA}.{name}")
+        # purge: else Iceberg's catalog leaves the files of tables of other formats
+        self.sql(f"drop table if exists {SCHEMA}.{name} purge")
         self.sql(f"create table {SCHEMA}.{name} using parquet as {select}")
 
     def differences(self, one: str, other: str) -> int:
