@@ -142,8 +142,9 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
 {{ spark_cdc._effects(changes, table) }},
 {%- else -%}
 with effects as (
-    select * from {{ increment }}
-    where cdc_operation <> 'truncate'
+    select * except (cdc_is_effect, cdc_from, cdc_stored)
+    from {{ increment }}
+    where cdc_is_effect and cdc_operation <> 'truncate'
 ),
 {%- endif %}
 
@@ -154,7 +155,7 @@ truncates as (
             collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
         ) as cdc_list
     from {{ 'changes' if increment is none else increment }}
-    where cdc_operation = 'truncate'
+    where {{ 'cdc_is_effect and ' if increment is not none }}cdc_operation = 'truncate'
 ),
 
 -- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table

@@ -52,10 +52,13 @@
         {{ return({'last': none, 'generation': '', 'new': true, 'touch_all': true}) }}
     {%- endif -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
-    {%- set applied = spark_cdc._literal(run.properties.get('spark_cdc.applied', '')) -%}
     {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
     {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
         ~ (' ' ~ local_md5(upstream.views | join) if upstream.views else '') -%}
+    {#- batches of another generation do not compare with what was applied -#}
+    {%- set before = run.properties.get('spark_cdc.applied', '')
+        if run.properties.get('spark_cdc.upstream') == generation else '' -%}
+    {%- set applied = spark_cdc._literal(before) -%}
     {%- set has_replaced = spark_cdc._is_there(replaced) -%}
     {%- set rows = [run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0]] -%}
     {%- if has_replaced -%}
@@ -64,7 +67,7 @@
     {%- set lasts, froms = rows | map(attribute=0) | select | list, rows | map(attribute=1) | select | list -%}
     {%- set is_replaced = has_replaced and rows[1][1] is not none -%}
     {{ return({
-        'last': lasts | max if lasts else none,
+        'last': lasts | max if lasts else before,
         'generation': generation,
         'new': froms | length > 0,
         'from': froms | min if froms else none,
@@ -73,13 +76,14 @@
     }) }}
 {%- endmacro -%}
 
-{#- Of events: the last batch, the first commit sequence after the batch `applied`, and how many truncates after it. -#}
+{#- Of the events after the batch `applied`: the last batch, the first commit sequence, and how many are truncates. -#}
 {%- macro _news_of(events, applied) -%}
 select
     max(cdc_batch) as last_batch,
-    min(case when cdc_batch > {{ applied }} then cdc_commit_sequence end) as first_commit_sequence,
-    count_if(cdc_batch > {{ applied }} and cdc_operation = 'truncate') as truncates
+    min(cdc_commit_sequence) as first_commit_sequence,
+    count_if(cdc_operation = 'truncate') as truncates
 from {{ events }}
+where cdc_batch > {{ applied }}
 {%- endmacro -%}
 
 
@@ -96,19 +100,20 @@ from {{ events }}
     {%- set first = run_query('select min(cdc_from) from ' ~ touched).rows[0][0] or '' -%}
     {%- set changes = call.changes | string if first == ''
         else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
-    {%- do run_query('create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_touched(run, changes, touched)) -%}
+    {%- set prune = none -%}
+    {%- if call.builds == 'history' and first != '' -%}
+        {%- set prune = '(stored.cdc_is_current or stored.cdc_valid_to_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
+    {%- endif -%}
+    {%- do run_query(
+        'create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_touched(run, changes, touched, columns, prune)
+    ) -%}
     {%- set made = spark_cdc._applied(call, effects) -%}
-    {%- set same_key = spark_cdc._same_key('stored', 'touched', table.key) -%}
     {%- set existing -%}
 select
-    stored.*,
-    touched.cdc_from
-from {{ run.target }} as stored
-inner join {{ touched }} as touched
-    on {{ same_key }}
-    {%- if call.builds == 'history' %}
-where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
-    {%- endif %}
+    cdc_stored.*,
+    cdc_from
+from {{ effects }}
+where cdc_stored is not null
     {%- endset -%}
     {#- a key that is deleted, and about which the new events say nothing more, stays as it is -#}
     {%- set goes = "existing.cdc_from = '' or not existing.cdc_is_deleted" if call.keep_deleted else 'true' -%}
@@ -118,10 +123,6 @@ where stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from
     ) -%}
     {%- if run.file_format != 'parquet' and call.builds == 'current_state' -%}
         {%- do spark_cdc._store_properties(run, {'spark_cdc.begun': run.batch}) -%}
-    {%- endif -%}
-    {%- set prune = none -%}
-    {%- if call.builds == 'history' and first != '' -%}
-        {%- set prune = '(stored.cdc_is_current or stored.cdc_valid_to_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}
     {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
     {%- do spark_cdc._drop(touched) -%}
@@ -239,16 +240,22 @@ left join known_keys
     {%- endif %}
 {%- endmacro -%}
 
-{#- What the events do to the touched keys from `cdc_from` on, behind the row that each has there; and the truncates. -#}
-{%- macro _effects_on_touched(run, changes, touched) -%}
+{#- What the events do to the touched keys from `cdc_from` on, behind the row that each has there; the truncates; and, in
+    cdc_stored, what the model, with its `columns`, has of these keys: one read serves both, so not every row is an effect.
+    `prune` is a condition that all of these rows of the model meet. -#}
+{%- macro _effects_on_touched(run, changes, touched, columns, prune) -%}
     {%- set table = run.call.table -%}
 {{ spark_cdc._effects(changes, table) }},
 
-base as (
-    {{ spark_cdc._open_versions(run, touched) | indent(4) }}
+stored as (
+    {{ spark_cdc._stored_on_touched(run, touched, prune) | indent(4) }}
 )
 
-select effects.*
+select
+    effects.*,
+    true as cdc_is_effect,
+    null as cdc_from,
+    null as cdc_stored
 from effects
 left semi join {{ touched }} as touched
     on
@@ -258,15 +265,26 @@ union all
 select
     {{ spark_cdc._effect_key(table) | indent(4) }},
     cdc_operation,
-    cdc_sequence,
-    cdc_commit_sequence,
-    cdc_commit_at,
+    cdc_place as cdc_sequence,
+    -- less than cdc_from, and more than all that is less: ~ sorts behind every character of a sequence
+    case
+        when cdc_is_effect
+            then concat(
+                left(cdc_from, length(cdc_from) - 1),
+                chr(ascii(right(cdc_from, 1)) - 1),
+                '~'
+            )
+    end as cdc_commit_sequence,
+    {{ 'cdc_valid_from' if run.call.builds == 'history' else 'cdc_commit_at' }} as cdc_commit_at,
     0 as cdc_adds,
     named_struct(
         'cdc_present_columns', cast(null as array<string>),
         'cdc_row', {{ spark_cdc._struct(table.attributes or table.key) | indent(8) }}
-    ) as cdc_after
-from base
+    ) as cdc_after,
+    cdc_is_effect,
+    cdc_from,
+    {{ spark_cdc._struct(columns) | indent(4) }} as cdc_stored
+from stored
 union all
 select
     {{ spark_cdc._effect_key(table) | indent(4) }},
@@ -275,39 +293,37 @@ select
     cdc_commit_sequence,
     cdc_commit_at,
     0 as cdc_adds,
-    null as cdc_after
+    null as cdc_after,
+    true as cdc_is_effect,
+    null as cdc_from,
+    null as cdc_stored
 from changes
 where cdc_operation = 'truncate'
 {%- endmacro -%}
 
-{#- The rows that the model has of the touched keys where their new events begin, as effects on their keys. Each stands just
-    before the first new event, behind every truncate that it outlived; `_begin_of` finds its own place again. -#}
-{%- macro _open_versions(run, touched) -%}
-    {%- set table = run.call.table -%}
+{#- The rows that the model has of the touched keys. One that is open where the new events of its key begin is an effect:
+    it stands just before them, behind every truncate that it outlived; `_begin_of` finds its own place, cdc_place, again. -#}
+{%- macro _stored_on_touched(run, touched, prune) -%}
     {%- if run.call.builds == 'history' -%}
-        {%- set place, commit_at = 'concat(stored.cdc_valid_from_sequence, \'~\')', 'cdc_valid_from' -%}
-        {%- set is_open = 'stored.cdc_valid_from_sequence < touched.cdc_from'
-            ~ '\n    and (stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from)' -%}
+        {%- set place = "concat(stored.cdc_valid_from_sequence, '~')" -%}
+        {%- set is_open = 'stored.cdc_valid_from_sequence < touched.cdc_from' -%}
     {%- else -%}
-        {%- set place, commit_at = 'concat(stored.cdc_commit_sequence, \'~\', stored.cdc_sequence)', 'cdc_commit_at' -%}
-        {%- set is_open = "touched.cdc_from <> ''" ~ ('\n    and not stored.cdc_is_deleted' if run.call.keep_deleted else '') -%}
+        {%- set place = "concat(stored.cdc_commit_sequence, '~', stored.cdc_sequence)" -%}
+        {%- set is_open = "touched.cdc_from <> ''" ~ (' and not stored.cdc_is_deleted' if run.call.keep_deleted else '') -%}
     {%- endif -%}
 select
-    {{ spark_cdc._column_list(table.columns, 'stored.') }},
-    stored.cdc_operation,
-    {{ place }} as cdc_sequence,
-    -- less than cdc_from, and more than all that is less: ~ sorts behind every character of a sequence
-    concat(
-        left(touched.cdc_from, length(touched.cdc_from) - 1),
-        chr(ascii(right(touched.cdc_from, 1)) - 1),
-        '~'
-    ) as cdc_commit_sequence,
-    stored.{{ commit_at }} as cdc_commit_at
+    stored.*,
+    touched.cdc_from,
+    {{ place }} as cdc_place,
+    {{ is_open }} as cdc_is_effect
 from {{ run.target }} as stored
 inner join {{ touched }} as touched
-    on {{ spark_cdc._same_key('stored', 'touched', table.key) }}
+    on {{ spark_cdc._same_key('stored', 'touched', run.call.table.key) }}
+    {%- if run.call.builds == 'history' %}
 where
-    {{ is_open }}
+    (stored.cdc_is_current or stored.cdc_valid_to_sequence >= touched.cdc_from)
+    {{ 'and ' ~ prune if prune }}
+    {%- endif %}
 {%- endmacro -%}
 
 {#- The sequence of the event `event`, a struct: in an increment it may stand for a version that was open before. -#}

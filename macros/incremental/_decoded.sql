@@ -83,12 +83,12 @@
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[1], new[2])) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- do spark_cdc._store_increment(
-            run, increment, ['cdc_sequence'], none,
+            run, increment, ['cdc_sequence'], run.get('watermark'),
             spark_cdc._sequence_range('stored.cdc_sequence', new[1], new[2])
         ) -%}
     {%- else -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._quarantine_difference(run)) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['raw'], run.get('watermark'), is_unique=false) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._drop(increment) -%}
@@ -345,19 +345,28 @@ where
     }) }}
 {%- endmacro -%}
 
-{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. -#}
+{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. That value
+    becomes a property of the model, so that the next run need not look for the last one among smaller ones. -#}
 {%- macro _since_watermark(run, watermark) -%}
     {%- if watermark is none -%}
         {{ return('') }}
     {%- endif -%}
     {%- set column = spark_cdc._quote(watermark.column) -%}
     {%- if not watermark.within -%}
-        {%- set last = run_query('select cast(max(' ~ column ~ ') as string) from ' ~ run.raw).rows[0][0] -%}
+        {%- set property = 'spark_cdc.watermark.' ~ watermark.column | lower -%}
+        {%- set data_type = run.call.layout.types_there[watermark.column] -%}
+        {%- set before = run.properties.get(property) -%}
+        {%- set last = run_query(
+            'select cast(max(' ~ column ~ ') as string) from ' ~ run.raw
+            ~ (' where ' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(before, data_type) if before else '')
+        ).rows[0][0] -%}
         {%- if last is none -%}
             {{ return('') }}
         {%- endif -%}
-        {%- set last = 'cast(' ~ spark_cdc._literal(last) ~ ' as ' ~ run.call.layout.types_there[watermark.column] ~ ')' -%}
-        {{ return('where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ last) }}
+        {%- do run.update({'watermark': {property: last}}) -%}
+        {{ return(
+            'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, data_type)
+        ) }}
     {%- endif -%}
     {%- set within = [] -%}
     {%- for name in watermark.within -%}
@@ -368,4 +377,9 @@ where
         'left anti join (select ' ~ names ~ ', max(' ~ column ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
         ~ ') as last\n    on ' ~ within | join(' and ') ~ ' and cdc_rows.' ~ column ~ ' < last.cdc_last'
     ) }}
+{%- endmacro -%}
+
+{#- A value, given as text, of a type. -#}
+{%- macro _cast_literal(value, data_type) -%}
+    {{ return('cast(' ~ spark_cdc._literal(value) ~ ' as ' ~ data_type ~ ')') }}
 {%- endmacro -%}

@@ -17,8 +17,7 @@
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
     {%- set is_ours = properties.get('spark_cdc.file_format') == file_format -%}
     {%- set kind = 'view' if file_format == 'parquet' else 'table' -%}
-    {%- set last = run_query('select max(cdc_batch) from ' ~ existing).rows[0][0] if is_ours and call.builds == 'events' else none -%}
-    {%- set batch = spark_cdc._next_batch(last or '') -%}
+    {%- set batch = spark_cdc._next_batch(existing if is_ours and call.builds == 'events' else none) -%}
     {%- set run = {
         'call': call,
         'file_format': file_format,
@@ -48,10 +47,16 @@
     {%- do spark_cdc._drop(run.claim) -%}
 {%- endmacro -%}
 
-{#- A run's number: later runs compare greater, also where the clock went back. -#}
-{%- macro _next_batch(last) -%}
+{#- A run's number: it compares greater than that of any run that wrote `events`, also where the clock went back. -#}
+{%- macro _next_batch(events) -%}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ') -%}
-    {{ return(now if now > last else last ~ '+') }}
+    {%- set later = none -%}
+    {%- if events is not none -%}
+        {%- set later = run_query(
+            'select max(cdc_batch) from ' ~ events ~ ' where cdc_batch >= ' ~ spark_cdc._literal(now)
+        ).rows[0][0] -%}
+    {%- endif -%}
+    {{ return(now if later is none else later ~ '+') }}
 {%- endmacro -%}
 
 {#- A relation that belongs to this model: <model>__cdc_<name>. -#}
@@ -211,7 +216,11 @@ when not matched and not increment.cdc_is_removed
     then insert ({{ columns }}) values (increment.{{ names | join(', increment.') }})
         {%- endcall -%}
     {%- endif -%}
-    {%- if changed and run.properties.get('spark_cdc.applied') != changed['spark_cdc.applied'] -%}
+    {%- set outdated = [] -%}
+    {%- for name, value in (changed or {}).items() if run.properties.get(name) != value -%}
+        {%- do outdated.append(name) -%}
+    {%- endfor -%}
+    {%- if outdated -%}
         {%- do spark_cdc._store_properties(run, changed) -%}
     {%- endif -%}
 {%- endmacro -%}
