@@ -133,7 +133,7 @@ stretch_chunks as (
         stretches.buckets,
         case when stretches.is_first then 'state' else 'buffer' end as role,
         cast(null as bigint) as chunk_number,
-        state.record as payload,
+        state.content as payload,
         cast(null as bigint) as payload_hash
     from stretches
     inner join {{ layout.state }} as state
@@ -156,41 +156,33 @@ framed as (
         )
 ),
 
--- a transaction lies in one bucket, a schema in all
 placed as (
     select
-        framed.capture_id,
-        case when framed.kind = 'schema' and bucket > 0 then 'schema_copy' else framed.kind end as kind,
-        framed.chunk,
-        framed.chunk_offset,
-        framed.end_chunk,
-        framed.reason,
-        framed.detail,
-        framed.record,
-        xxhash64(framed.record) as hash,
-        2 as part,
-        bucket
+        capture_id,
+        bucket,
+        kind,
+        chunk,
+        chunk_offset,
+        end_chunk,
+        reason,
+        detail,
+        content,
+        2 as part
     from framed
-        lateral view explode(
-            case
-                when framed.kind = 'schema' then sequence(0, framed.buckets - 1)
-                else array(coalesce(pmod(framed.transaction_id, framed.buckets), 0))
-            end
-        ) buckets as bucket
     {%- if layout.state is not none %}
     union all
+    -- a transaction goes to the bucket that its next records are in, a schema to all
     select
         state.capture_id,
+        bucket,
         state.kind,
         state.chunk,
         state.chunk_offset,
         state.end_chunk,
         state.reason,
         state.detail,
-        state.record,
-        xxhash64(state.record) as hash,
-        case state.kind when 'known' then 0 else 1 end as part,
-        bucket
+        state.content,
+        case state.kind when 'known' then 0 else 1 end as part
     from {{ layout.state }} as state
     inner join stretches
         on state.capture_id = stretches.capture_id

@@ -64,7 +64,7 @@
     how many raw rows were read. It is kept for as many captures as may still go on: those of this run, and those whose ids
     sort last. A chunk of another one makes its run decode all. -#}
 {%- macro _gbase_write_state(run, before=none) -%}
-    {%- set columns = 'capture_id, kind, chunk, chunk_offset, end_chunk, transaction_id, reason, detail, record' -%}
+    {%- set columns = 'capture_id, kind, chunk, chunk_offset, end_chunk, transaction_id, reason, detail, content' -%}
     {%- set read = [run.raw] if run.kept_new_rows else [run.raw, run.read] -%}
     {%- set sql -%}
 create table {{ run.state }} using parquet as
@@ -121,7 +121,7 @@ select
     cast(null as int) as transaction_id,
     cast(null as string) as reason,
     cast(null as string) as detail,
-    cast(null as binary) as record
+    cast(null as binary) as content
 from kept
     {%- endset -%}
     {%- do run_query(sql) -%}
@@ -171,7 +171,7 @@ from kept
         ) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
-    {%- do spark_cdc._store_properties(run, {'spark_cdc.state': run.state.identifier}) -%}
+    {%- do spark_cdc._store_properties(run, dict({'spark_cdc.state': run.state.identifier}, **(run.get('watermark') or {}))) -%}
     {%- for relation in (run.added, increment, spark_cdc._helper('reread_' ~ run.suffix)) -%}
         {%- do spark_cdc._drop(relation) -%}
     {%- endfor -%}

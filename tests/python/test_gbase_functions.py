@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -54,12 +53,6 @@ HEADS = {"capture_id": pa.string(), "chunk_number": pa.int64(), "byte_count": pa
 HEADS |= {"head": pa.binary()}
 CHUNKS = {"capture_id": pa.string(), "role": pa.string(), "chunk_number": pa.int64()}
 CHUNKS |= {"payload": pa.binary(), "is_last": pa.bool_(), "buckets": pa.int32()}
-PLACED = {
-    **{name: functions.RECORDS_SCHEMA[name] for name in ("capture_id", "kind", "chunk")},
-    **{name: functions.RECORDS_SCHEMA[name] for name in ("chunk_offset", "end_chunk", "reason")},
-    **{name: functions.RECORDS_SCHEMA[name] for name in ("detail", "record")},
-    "hash": pa.int64(),
-}
 
 
 def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int, int]]]:
@@ -76,17 +69,12 @@ def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, in
     for rows in stretches.values():
         rows.sort(key=lambda row: row["chunk_number"])
         for row in called(functions.FramedRecords, rows, CHUNKS, 7):
-            row["hash"] = zlib.crc32(row["record"] or b"")
-            if row["kind"] == "schema":
-                for bucket in range(row["buckets"]):
-                    kind = "schema_copy" if bucket else "schema"
-                    buckets[bucket].append(row | {"kind": kind})
-            else:
-                buckets[(row["transaction_id"] or 0) % row["buckets"]].append(row)
+            buckets[row["bucket"]].append(row)
     sequences, refused = [], []
+    settings_ = json.dumps(SETTINGS)
     for rows in buckets.values():
         rows.sort(key=lambda row: (row["chunk"] or -1, row["chunk_offset"] or -1))
-        for row in called(functions.ChangeEvents, rows, PLACED, json.dumps(SETTINGS)):
+        for row in called(functions.ChangeEvents, rows, functions.RECORDS_SCHEMA, settings_):
             assert row["kind"] != "doubtful"
             if row["kind"] == "event":
                 sequences.append(row["cdc_sequence"])

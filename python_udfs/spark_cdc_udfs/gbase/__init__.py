@@ -11,7 +11,7 @@
 from spark_cdc_udfs.gbase.capture import Capture
 from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import Framed, Framer, Span
-from spark_cdc_udfs.gbase.known import KnownRecords, hashes_of
+from spark_cdc_udfs.gbase.known import KnownRecords
 from spark_cdc_udfs.gbase.layout import Column, Layout, SchemaError, Type, parse_layout, parse_type
 from spark_cdc_udfs.gbase.reader import Reader, RestartPosition, land
 from spark_cdc_udfs.gbase.records import Records
@@ -41,7 +41,6 @@ __all__ = [
     "Type",
     "as_text",
     "decode_rows",
-    "hashes_of",
     "land",
     "parse_layout",
     "parse_type",

@@ -78,6 +78,20 @@ def ragged(data: Bytes, start: Ints, length: Ints) -> Any:
     return binary(edges, data).take(pa.array(take))
 
 
+def serialized(batch: Any) -> bytes:
+    """Write an Arrow record batch down as an IPC stream, for `deserialized`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def deserialized(written: bytes) -> Any:
+    """Give the record batch that `serialized` wrote."""
+    return pa.ipc.open_stream(written).read_next_batch()
+
+
 def contents(array: Any) -> tuple[npt.NDArray[np.int32], Bytes]:
     """Return the offsets (m + 1,) and the bytes of an Arrow binary or string array."""
     buffers = array.buffers()

@@ -8,7 +8,6 @@ from typing import Any
 from spark_cdc_udfs.gbase.arrays import Ints
 from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import STALE, Framed, Framer, Span
-from spark_cdc_udfs.gbase.known import hashes_of
 
 
 class Capture:
@@ -43,7 +42,7 @@ class Capture:
         return self._decode(self._framer.finish())
 
     def _decode(self, framed: Framed) -> Decoded:
-        changes, refused = self._changes.feed(framed.records, hashes_of(framed.records))
+        changes, refused = self._changes.feed(framed.records)
         return Decoded(changes, [*refused_spans(framed.spans), *refused])
 
 

@@ -23,6 +23,7 @@ from spark_cdc_udfs.gbase.records import (
     UPDAFT,
     UPDBEF,
     Records,
+    concatenate,
     is_one_of,
 )
 from spark_cdc_udfs.gbase.rows import ROW_REASONS, Rows, decode_rows
@@ -108,12 +109,9 @@ class Changes:
         """Transactions that have not ended; at the end of a capture they are no loss."""
         return self._transactions.open_transactions
 
-    def feed(self, records: Records, hashes: Ints) -> Decoded:
-        """Take the next records, in stream order, of any tables, each with a hash of its bytes.
-
-        Hashes (n,) are 64 bits wide; one function must make those of a capture.
-        """
-        records = records.take(~self._known.repeated(records, hashes))
+    def feed(self, records: Records) -> Decoded:
+        """Take the next records, in stream order, of any tables."""
+        records = records.take(~self._known.repeated(records))
         refused = self._refused_records(records)
         settled = self._transactions.feed(self._own(records, refused))
         for reason, some in settled.refused:
@@ -122,15 +120,20 @@ class Changes:
         return Decoded(changes, refused)
 
     def state(self) -> tuple[list[Records], bytes]:
-        """Give what `restore` needs to go on: records, in stream order, and what else is known."""
-        records = [*self._schemas, self._transactions.open_records()]
-        return [some for some in records if len(some)], self._known.state()
+        """Give what `restore` needs to go on.
 
-    def restore(self, records: Records, hashes: Ints, known: Iterable[bytes]) -> None:
+        That is records, each description of the table and each open transaction apart, and what
+        else is known.
+        """
+        return [*self._schemas, *self._transactions.open_records()], self._known.state()
+
+    def restore(self, parts: Sequence[Records], known: Iterable[bytes]) -> None:
         """Go on where another one stopped, or several. Nothing was fed before."""
         for state in known:
             self._known.restore(state)
-        self._known.repeated(records, hashes)
+        records = concatenate(parts)
+        records = records.take(np.lexsort((records.offset, records.chunk)))
+        self._known.repeated(records)
         self._transactions.feed(self._own(records, []))
 
     def doubtful(self, records: Records) -> Bools:

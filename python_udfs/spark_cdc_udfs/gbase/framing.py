@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import MOST_BYTES, Bools, Bytes, Ints, contents, windows
+from spark_cdc_udfs.gbase.arrays import (
+    MOST_BYTES,
+    Bools,
+    Bytes,
+    Ints,
+    contents,
+    deserialized,
+    serialized,
+    windows,
+)
 from spark_cdc_udfs.gbase.records import (
     COMMON,
     LAST_NUMBER,
@@ -200,16 +209,11 @@ class Framer:
             "records": pa.array([list(records)], pa.list_(pa.int64())),
             "sizes": pa.array([list(records.values())], pa.list_(pa.int64())),
         }
-        batch = pa.RecordBatch.from_pydict(kept)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        written: bytes = sink.getvalue().to_pybytes()
-        return written
+        return serialized(pa.RecordBatch.from_pydict(kept))
 
     def restore(self, state: bytes, buffer_only: bool = False) -> None:
         """Take over what another one has kept; `buffer_only` to begin at a fresh chunk behind."""
-        kept = pa.ipc.open_stream(state).read_all().to_pylist()[0]
+        kept = deserialized(state).to_pylist()[0]
         self._buffer = bytearray(kept["buffer"])
         places = zip(kept["records"], kept["sizes"], strict=True)
         self._left = {begin: kept["buffer"][begin : begin + size] for begin, size in places}

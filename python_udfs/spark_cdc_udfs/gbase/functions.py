@@ -2,13 +2,15 @@
 
 A capture is cut into *stretches* at fresh chunks, which always begin a record, so that several
 tasks can find its records (`Stretches`, `FramedRecords`). The records then go by transaction into
-*buckets*, in which their change events are made (`ChangeEvents`). The macro `gbase_capture` of the
-dbt project says what each is given; rows come by `partition by` and `order by`.
+*buckets*, in which their change events are made (`ChangeEvents`); on the way there many lie packed
+in one row. The macro `gbase_capture` of the dbt project says what each is given; rows come by
+`partition by` and `order by`.
 """
 
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,16 +18,24 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import Ints, contents, ragged, windows
 from spark_cdc_udfs.gbase.capture import refused_spans
 from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import Framed, Framer, begins_record
-from spark_cdc_udfs.gbase.records import PADDING, TABSCHEM, TIMEOUT, Records, concatenate, is_one_of
+from spark_cdc_udfs.gbase.records import (
+    TABSCHEM,
+    TIMEOUT,
+    Records,
+    concatenate,
+    is_one_of,
+    packed,
+    unpacked,
+)
 from spark_cdc_udfs.gbase.transactions import CHANGES, CONTROLS
 from spark_cdc_udfs.gbase.values import as_text
 
 STRETCH_BYTES = 16 * 1024 * 1024
-MOST_BUCKETS = 64
+MOST_BUCKETS = 512
+DECODED_BYTES = 16 * 1024 * 1024  # of records that are decoded at once
 
 
 class Stretches:
@@ -45,7 +55,7 @@ class Stretches:
 
     def __init__(self) -> None:
         self._capture_id: str | None = None
-        self._stretches: list[tuple[list[int], list[int]]] = []  # chunks, and their context
+        self._stretches: list[tuple[array[int], list[int]]] = []  # chunks, and their context
         self._buffered: list[tuple[int, int]] = []  # number and size of chunks, sizes falling
         self._bytes = 0
         self._all_bytes = 0
@@ -61,7 +71,7 @@ class Stretches:
             if number != self._last:
                 if not self._stretches or (is_fresh and self._bytes >= STRETCH_BYTES):
                     context = sorted(one for one, _ in self._buffered)
-                    self._stretches.append(([], context))
+                    self._stretches.append((array("q"), context))
                     self._bytes = 0
                 self._stretches[-1][0].append(number)
             while self._buffered and self._buffered[-1][1] <= size:
@@ -84,7 +94,7 @@ class Stretches:
                     "capture_id": pa.repeat(self._capture_id, count),
                     "stretch": pa.repeat(chunks[0], count),
                     "role": pa.array(["context"] * len(context) + ["chunk"] * len(chunks)),
-                    "chunk_number": pa.array(context + chunks, pa.int64()),
+                    "chunk_number": pa.array([*context, *chunks], pa.int64()),
                     "is_first": pa.repeat(index == 0, count),
                     "is_last": pa.repeat(index == last, count),
                     "buckets": pa.repeat(pa.scalar(buckets, pa.int32()), count),
@@ -98,14 +108,18 @@ class FramedRecords:
     Given, in this order: of the state that an earlier run left of the capture (role `state` in the
     first stretch, `buffer` in others) the bytes as `payload`; earlier chunks (role `context`) and
     the chunks (role `chunk`) with `chunk_number` and `payload`. All rows have `capture_id`,
-    `is_last` and `buckets`. Gives rows of these kinds: `record`; `schema`, a TABSCHEM record of the
-    table; `lost`, bytes that are no record, with `reason` and `detail`; `tail`, such bytes at the
-    end of the capture, which later chunks may complete; `framer`, the state that it ends with.
+    `is_last` and `buckets`. Gives rows of these kinds: `records`, those of one bucket that follow
+    one another, packed in `content`, from that at `chunk` and `chunk_offset` on; `lost`, bytes that
+    are no record, with `reason` and `detail`; `tail`, such bytes at the end of the capture, which
+    later chunks may complete; `framer`, the state that it ends with, in `content`.
+
+    A transaction lies in the bucket of its id modulo `buckets`, a TABSCHEM record of the table in
+    all of them, everything else in the first.
     """
 
     TYPE = (
-        "capture_id string, kind string, chunk bigint, chunk_offset bigint, end_chunk bigint,"
-        " transaction_id int, buckets int, reason string, detail string, record binary"
+        "capture_id string, bucket int, kind string, chunk bigint, chunk_offset bigint,"
+        " end_chunk bigint, reason string, detail string, content binary"
     )
 
     def __init__(self) -> None:
@@ -136,7 +150,7 @@ class FramedRecords:
         state = self._framer.state()
         yield from self._rows(self._framer.finish(), "tail" if self._is_last else "lost")
         if self._is_last:
-            yield self._batch(1, {"kind": pa.array(["framer"]), "record": pa.array([state])})
+            yield self._batch(1, {"kind": pa.array(["framer"]), "content": pa.array([state])})
 
     def _rows(self, framed: Framed, kind: str = "lost") -> Iterator[pa.RecordBatch]:
         header = framed.records.header()
@@ -145,30 +159,31 @@ class FramedRecords:
         is_change = is_one_of(number, CHANGES)
         wanted = ~is_change & ~is_schema & (number != TIMEOUT)
         wanted |= is_change & (header["table"] == self._table_id)
-        wanted |= is_schema & (header["schema_table"] == self._table_id)
-        records = framed.records.take(wanted)
-        if len(records):
-            in_transaction = is_one_of(number[wanted], CHANGES + CONTROLS)
-            transaction = header["transaction"][wanted].astype(np.int32)
-            kinds = pa.array(["record", "schema"])
-            yield self._batch(
-                len(records),
-                {
-                    "kind": kinds.take(pa.array(is_schema[wanted].astype(np.int8))),
-                    "chunk": pa.array(records.chunk),
-                    "chunk_offset": pa.array(records.offset),
-                    "end_chunk": pa.array(records.end_chunk),
-                    "transaction_id": pa.array(transaction, mask=~in_transaction),
-                    "record": ragged(records.data, records.start, records.length),
-                },
-            )
+        schemas = np.flatnonzero(is_schema & (header["schema_table"] == self._table_id))
+        in_transaction = is_one_of(number, CHANGES + CONTROLS)
+        bucket = np.where(in_transaction, header["transaction"] % self._buckets, 0)[wanted]
+        by_bucket = np.flatnonzero(wanted)[np.argsort(bucket, kind="stable")]
+        ends = np.cumsum(np.bincount(bucket, minlength=self._buckets))
+        for one, some in enumerate(np.split(by_bucket, ends[:-1])):
+            which = np.sort(np.concatenate([some, schemas])) if len(schemas) else some
+            if len(which):
+                records = framed.records.take(which)
+                columns = {
+                    "bucket": pa.array([one], pa.int32()),
+                    "kind": pa.array(["records"]),
+                    "chunk": pa.array(records.chunk[:1]),
+                    "chunk_offset": pa.array(records.offset[:1]),
+                    "end_chunk": pa.array(records.end_chunk[-1:]),
+                    "content": pa.array([packed(records)], pa.binary()),
+                }
+                yield self._batch(1, columns)
         if lost := refused_spans(framed.spans):
             yield self._batch(len(lost), {"kind": pa.repeat(kind, len(lost)), **_places(lost)})
 
     def _batch(self, count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
         own = {
             "capture_id": pa.repeat(self._capture_id, count),
-            "buckets": pa.repeat(pa.scalar(self._buckets, pa.int32()), count),
+            "bucket": pa.repeat(pa.scalar(0, pa.int32()), count),
         }
         return _complete(RECORDS_SCHEMA, count, own | dict(columns))
 
@@ -177,13 +192,11 @@ class ChangeEvents:
     """Make the change events of one bucket.
 
     Given `settings`, JSON (see `_Settings`), and rows, in this order: what an earlier run left
-    (kind `known`, then `open`, the records of transactions that were open and the table's schemas);
-    the rows of `FramedRecords`, by place; those of kind `schema` are in each bucket, but in all
-    others as `schema_copy`, so that what is wrong with one is said once. `hash` is a 64-bit hash of
-    `record`, always by the same function. Gives rows of these kinds: `event`; for the quarantine
-    `refused`, and `tail` where later chunks may change that; what the capture ends with, `open`,
-    `known` and `framer`; `doubtful`, a record that may be a repeat of one that the earlier runs
-    have not left.
+    (kinds `known` and `open`); the rows of `FramedRecords`, by place. Gives rows of these kinds:
+    `event`; for the quarantine `refused`, and `tail` where later chunks may change that; what the
+    capture ends with, in `content`: `open`, the records of one transaction, with its
+    `transaction_id`, or for all buckets a schema of the table, `known` and `framer`; `doubtful`,
+    where a record may be a repeat of one that the earlier runs have not left.
 
     Values are in `after` and `before`, one list for each family, with a place for each column of
     that family, in order. In `texts` every column has a place, which is null where the value stands
@@ -193,7 +206,7 @@ class ChangeEvents:
     VALUES = "struct<integers: array<bigint>, floats: array<double>, texts: array<string>>"
     TYPE = (
         "kind string, capture_id string, chunk bigint, chunk_offset bigint, end_chunk bigint,"
-        " record_number int, transaction_id int, reason string, detail string, record binary,"
+        " record_number int, transaction_id int, reason string, detail string, content binary,"
         " cdc_operation string, cdc_sequence string, cdc_commit_sequence string,"
         " cdc_commit_at timestamp, cdc_transaction_id string, cdc_changed_columns array<string>,"
         " cdc_present_columns array<string>, user_id int, began_at timestamp,"
@@ -205,9 +218,9 @@ class ChangeEvents:
         self._settings: _Settings | None = None
         self._changes: Changes | None = None
         self._capture_id = ""
+        self._bucket = 0
         self._known: list[bytes] = []
-        self._has_copies = False
-        self._open: list[tuple[Records, Ints]] = []
+        self._open: list[Records] = []
 
     def eval(self, settings: pa.Array, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take the next rows."""
@@ -216,23 +229,22 @@ class ChangeEvents:
         if self._settings is None or self._changes is None:
             self._settings = _Settings(settings[0].as_py())
             self._capture_id = batch.column("capture_id")[0].as_py()
+            self._bucket = batch.column("bucket")[0].as_py()
             self._changes = self._settings.changes(self._capture_id)
-        self._known += _those(batch, "kind", ["known"]).column("record").to_pylist()
-        left = _those(batch, "kind", ["open"])
-        if left.num_rows:
-            self._open.append(_records(left))
+        self._known += _those(batch, "kind", ["known"]).column("content").to_pylist()
+        left = _those(batch, "kind", ["open"]).column("content")
+        self._open += [unpacked(one.as_py()) for one in left]
         passed = _those(batch, "kind", ["lost", "tail", "framer"])
         if passed.num_rows:
             yield self._passed(passed)
-        self._has_copies |= _those(batch, "kind", ["schema_copy"]).num_rows > 0
-        new = _those(batch, "kind", ["record", "schema", "schema_copy"])
-        if new.num_rows:
+        new = _those(batch, "kind", ["records"]).column("content")
+        if len(new):
             self._restore(self._changes)
-            records, hashes = _records(new)
-            decoded = self._changes.feed(records, hashes)
+        for records in _unpacked(new):
+            decoded = self._changes.feed(records)
             yield from self._rows(decoded, self._settings)
-            if (doubtful := self._changes.doubtful(records)).any():
-                yield self._records("doubtful", records.take(doubtful))
+            if self._changes.doubtful(records).any():
+                yield self._batch(1, {"kind": pa.array(["doubtful"])})
 
     def terminate(self) -> Iterator[pa.RecordBatch]:
         """Give what the capture ends with."""
@@ -241,36 +253,29 @@ class ChangeEvents:
         self._restore(self._changes)
         parts, known = self._changes.state()
         for records in parts:
-            yield self._records("open", records)
-        yield self._batch(1, {"kind": pa.array(["known"]), "record": pa.array([known])})
+            yield self._left(records)
+        yield self._batch(1, {"kind": pa.array(["known"]), "content": pa.array([known])})
 
     def _restore(self, changes: Changes) -> None:
         if self._known:
-            parts = [records for records, _ in self._open]
-            hashes = [one for _, one in self._open] or [np.zeros(0, dtype=np.int64)]
-            changes.restore(concatenate(parts), np.concatenate(hashes), self._known)
+            changes.restore(self._open, self._known)
             self._known, self._open = [], []
 
     def _passed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {name: batch.column(name) for name in (*_PLACES, "record")}
+        columns = {name: batch.column(name) for name in (*_PLACES, "content")}
         kind = ["refused" if one == "lost" else one for one in batch.column("kind").to_pylist()]
         return self._batch(batch.num_rows, {"kind": pa.array(kind), **columns})
 
-    def _records(self, kind: str, records: Records) -> pa.RecordBatch:
+    def _left(self, records: Records) -> pa.RecordBatch:
+        """Give the records of an open transaction, or a schema."""
         header = records.header()
-        in_transaction = is_one_of(header["number"], CHANGES + CONTROLS)
+        transaction = header["transaction"][:1].astype(np.int32)
         columns = {
-            "kind": pa.repeat(kind, len(records)),
-            "chunk": pa.array(records.chunk),
-            "chunk_offset": pa.array(records.offset),
-            "end_chunk": pa.array(records.end_chunk),
-            "record_number": pa.array(header["number"].astype(np.int32)),
-            "transaction_id": pa.array(
-                header["transaction"].astype(np.int32), mask=~in_transaction
-            ),
-            "record": ragged(records.data, records.start, records.length),
+            "kind": pa.array(["open"]),
+            "transaction_id": pa.array(transaction, mask=header["number"][:1] == TABSCHEM),
+            "content": pa.array([packed(records)], pa.binary()),
         }
-        return self._batch(len(records), columns)
+        return self._batch(1, columns)
 
     def _rows(self, decoded: Decoded, settings: _Settings) -> Iterator[pa.RecordBatch]:
         for batch in decoded.changes:
@@ -287,7 +292,7 @@ class ChangeEvents:
             }
             yield self._batch(count, columns)
         refused = decoded.refused
-        if self._has_copies:
+        if self._bucket:  # the first one says it
             refused = [one for one in refused if one.record_number != TABSCHEM]
         if refused:
             numbers = pa.array([one.record_number for one in refused], pa.int32())
@@ -376,25 +381,18 @@ def _interleaved(columns: Sequence[Any], count: int, type_: Any) -> Any:
     return pa.ListArray.from_arrays(offsets, values)
 
 
-def _records(batch: pa.RecordBatch) -> tuple[Records, Ints]:
-    """Take the records of rows, and their hashes."""
-    offsets, data = contents(batch.column("record"))
-    base = int(offsets[0])
-    padded = np.zeros(int(offsets[-1]) - base + PADDING, dtype=np.uint8)
-    padded[:-PADDING] = data[base : int(offsets[-1])]
-    start = offsets[:-1].astype(np.int64) - base
-    sizes = windows(padded, start, 8).view(">u4").astype(np.int64)
-    records = Records(
-        data=padded,
-        start=start,
-        header_size=sizes[:, 0],
-        payload_size=sizes[:, 1],
-        chunk=batch.column("chunk").to_numpy(),
-        offset=batch.column("chunk_offset").to_numpy(),
-        end_chunk=batch.column("end_chunk").to_numpy(),
-        layout=np.full(len(start), -1, dtype=np.int64),
-    )
-    return records, batch.column("hash").to_numpy()
+def _unpacked(column: Any) -> Iterator[Records]:
+    """Give the records of rows in parts of about DECODED_BYTES."""
+    parts: list[Records] = []
+    size = 0
+    for one in column:
+        parts.append(unpacked(one.as_py()))
+        size += len(parts[-1].data)
+        if size >= DECODED_BYTES:
+            yield concatenate(parts)
+            parts, size = [], 0
+    if parts:
+        yield concatenate(parts)
 
 
 _PLACES = ("chunk", "chunk_offset", "end_chunk", "reason", "detail")

@@ -12,6 +12,7 @@ from spark_cdc_udfs.gbase.records import (
     TABSCHEM,
     TIMEOUT,
     Records,
+    hashes_of,
     is_one_of,
 )
 
@@ -21,14 +22,6 @@ REPEATABLE = (TABSCHEM, TIMEOUT)
 UNORDERED = (DISCARD, ERROR)
 ORDERED = sorted(set(RECORDS) - {*REPEATABLE, *UNORDERED})
 MOST_PARTS = 64
-
-
-def hashes_of(records: Records) -> Ints:
-    """Hash the bytes of each record (n,). The hashes mean something in this process alone."""
-    raw = records.data.tobytes()
-    ends = (records.start + records.length).tolist()
-    spans = zip(records.start.tolist(), ends, strict=True)
-    return np.fromiter((hash(raw[start:end]) for start, end in spans), np.int64, len(records))
 
 
 class KnownRecords:
@@ -44,8 +37,9 @@ class KnownRecords:
         self._highest = np.uint64(0)
         self._forgotten: np.uint64 | None = None
 
-    def repeated(self, records: Records, hashes: Ints) -> Bools:
-        """Say of each record (n,), in stream order, whether its bytes, hashed, came before."""
+    def repeated(self, records: Records) -> Bools:
+        """Say of each record (n,), in stream order, whether its bytes came before."""
+        hashes = hashes_of(records)
         repeated = np.zeros(len(records), dtype=np.bool_)
         number = records.header()["number"]
         ordered = is_one_of(number, ORDERED)
@@ -83,8 +77,7 @@ class KnownRecords:
     def state(self) -> bytes:
         """Write down what it needs to know later records by, for `restore`.
 
-        That is the highest sequence, and the hashes of records without an order; so these must mean
-        the same elsewhere.
+        That is the highest sequence, and the hashes of records without an order.
         """
         unordered = np.array(sorted(self._unordered), dtype=">i8")
         return np.array([self._highest], dtype=">u8").tobytes() + unordered.tobytes()

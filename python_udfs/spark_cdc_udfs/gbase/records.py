@@ -6,14 +6,25 @@ All integers are big-endian, without padding; only the size array of a row may b
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import Bools, Bytes, Ints, contents, ragged, windows
+from spark_cdc_udfs.gbase.arrays import (
+    Bools,
+    Bytes,
+    Ints,
+    contents,
+    deserialized,
+    ragged,
+    serialized,
+    windows,
+)
 
 BEGINTX, COMMTX, RBTX = 1, 2, 3
 INSERT, DELETE, UPDBEF, UPDAFT = 40, 41, 42, 43
@@ -42,6 +53,7 @@ COMMON = 16  # bytes that every header begins with
 LAST_NUMBER = 999
 LONGEST_HEADER = 65536
 LONGEST_PAYLOAD = 16 * 1024 * 1024
+HASHED_TOGETHER = 512  # bytes of each record
 SIZES_AT = 36  # offset of the size array in the header of a row
 
 SHORTEST_HEADER = np.full(LAST_NUMBER + 1, COMMON, dtype=np.int64)
@@ -132,6 +144,54 @@ class Records:
         """Give the payload of each record."""
         for start, size in zip(self.start + self.header_size, self.payload_size, strict=True):
             yield self.data[start : start + size].tobytes()
+
+
+def packed(records: Records) -> bytes:
+    """Write records down, without their layouts, for `unpacked`."""
+    columns = {
+        "record": ragged(records.data, records.start, records.length),
+        "chunk": pa.array(records.chunk),
+        "offset": pa.array(records.offset),
+        "end_chunk": pa.array(records.end_chunk),
+    }
+    return serialized(pa.RecordBatch.from_pydict(columns))
+
+
+def unpacked(written: bytes) -> Records:
+    """Give the records that `packed` wrote."""
+    batch = deserialized(written)
+    offsets, data = contents(batch.column("record"))
+    padded = np.zeros(int(offsets[-1]) + PADDING, dtype=np.uint8)
+    padded[:-PADDING] = data[: int(offsets[-1])]
+    start = offsets[:-1].astype(np.int64)
+    sizes = windows(padded, start, 8).view(">u4").astype(np.int64)
+    return Records(
+        data=padded,
+        start=start,
+        header_size=sizes[:, 0],
+        payload_size=sizes[:, 1],
+        chunk=batch.column("chunk").to_numpy(),
+        offset=batch.column("offset").to_numpy(),
+        end_chunk=batch.column("end_chunk").to_numpy(),
+        layout=np.full(len(start), -1, dtype=np.int64),
+    )
+
+
+def hashes_of(records: Records) -> Ints:
+    """Hash the bytes of each record (n,) to 64 bits, the same in every process."""
+    length = records.length
+    hashes = length.astype(np.uint64)
+    # Eight bytes of all records at a time; the last eight of a record end where it ends.
+    which = np.arange(len(records))
+    for at in range(0, HASHED_TOGETHER, 8):
+        start = records.start[which] + np.minimum(at, length[which] - 8)
+        words = windows(records.data, start, 8).view("<u8")[:, 0]
+        mixed = (hashes[which] ^ words) * np.uint64(0x9E3779B97F4A7C15)
+        hashes[which] = mixed ^ (mixed >> np.uint64(32))
+        which = which[length[which] > at + 8]
+    for index in which.tolist():
+        hashes[index] ^= np.uint64(zlib.crc32(records.raw(index)))
+    return hashes.view(np.int64)
 
 
 _ARRAYS = tuple(field.name for field in fields(Records) if field.name != "data")

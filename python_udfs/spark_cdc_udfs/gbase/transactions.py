@@ -88,15 +88,14 @@ class Transactions:
         """Transactions that have begun and not ended. At the end of a capture they are no loss."""
         return len(self._open)
 
-    def open_records(self) -> Records:
-        """Give the records of the transactions that have not ended, in stream order."""
-        parts = [
-            self._parts[one.part].take(np.arange(one.start, one.end))
+    def open_records(self) -> list[Records]:
+        """Give the records of each transaction that has not ended, in stream order."""
+        return [
+            concatenate(
+                [self._parts[one.part].take(np.arange(one.start, one.end)) for one in ranges]
+            )
             for ranges in self._open.values()
-            for one in ranges
         ]
-        records = concatenate(parts)
-        return records.take(np.lexsort((records.offset, records.chunk)))
 
     def feed(self, records: Records) -> Settled:
         """Take the next records, in stream order; those that are no part of a transaction too."""
