@@ -10,7 +10,7 @@ from typing import Any
 
 from conftest import ROOT, Warehouse
 from lake import write_parquet
-from simulation import database
+from simulation import database, gbase_capture
 
 Row = Mapping[str, Any]
 
@@ -31,8 +31,8 @@ class Landing:
     warehouse: Warehouse
     home: Path
     schema: str
-    kinds: Sequence[str] = tuple(MODELS)
     tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    kinds: dict[str, Sequence[str]] = field(default_factory=dict)
     batches: int = 0
     have_left: bool = False
 
@@ -43,6 +43,7 @@ class Landing:
         columns: Mapping[str, str],
         decoder: str = "qlik_change_table",
         arguments: str = "",
+        kinds: Sequence[str] = tuple(MODELS),
         watermarks: Mapping[str, str] | None = None,
     ) -> None:
         """The models of one raw table: incremental, and the same built anew from every row.
@@ -53,8 +54,8 @@ class Landing:
         # dbt's own tables: of Delta slow to make, and of parquet not to be replaced on Iceberg,
         # which leaves their files
         whole = "iceberg" if self.warehouse.table_format == "iceberg" else "parquet"
-        self.tables[name] = columns
-        for kind in self.kinds:
+        self.tables[name], self.kinds[name] = columns, kinds
+        for kind in kinds:
             call = MODELS[kind]
             watermark = (watermarks or {}).get(kind)
             for suffix, settings in (
@@ -73,6 +74,14 @@ class Landing:
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )
+
+    def add_stream(self, name: str, kinds: Sequence[str], **watermarks: str) -> None:
+        """The models of a table in a raw stream of GBase."""
+        table = gbase_capture.TABLE
+        arguments = f", table_id=7, columns={dict(table.columns)}"
+        # what a landing adds of its own may have a type without equality
+        columns = gbase_capture.RAW_COLUMNS | {"headers": "map<string,string>", "landed": "int"}
+        self.add(name, table, columns, "gbase_capture", arguments, kinds, watermarks)
 
     def begin(self, file_format: str) -> None:
         (self.home / "dbt_project.yml").write_text(
@@ -120,7 +129,7 @@ class Landing:
         """Say which incremental models are not what is built anew."""
         wrong = []
         for name in self.tables:
-            for kind in self.kinds:
+            for kind in self.kinds[name]:
                 columns = [
                     row[0]
                     for row in self.warehouse.sql(f"describe {self.schema}.`{name}_{kind}_whole`")

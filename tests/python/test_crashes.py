@@ -12,35 +12,51 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from conftest import BIN, INTERPRETED, running, start_server
-from landing import Landing, batches
-from simulation import database, qlik_change_table
+from landing import Landing, Row, batches
+from simulation import database, gbase_capture, qlik_change_table
+from test_increments import stream_rows
 from test_workloads import SEED
 
 KILLS = int(os.environ.get("SPARK_CDC_KILLS", "2"))
 FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 
 
+def in_order(rows: list[dict[str, Any]], number: int) -> list[list[dict[str, Any]]]:
+    """Cut rows into parts of about one size."""
+    return [
+        rows[part * len(rows) // number : (part + 1) * len(rows) // number]
+        for part in range(number)
+    ]
+
+
 def test_killed_runs(tmp_path: Path) -> None:
     rng = random.Random(f"{SEED} crashes")
     with running(tmp_path, *INTERPRETED, table_format=FORMAT) as warehouse:
-        kinds = ("changes", "quarantine", "current", "history")
-        landing = Landing(warehouse, tmp_path, "crashes", kinds)
+        landing = Landing(warehouse, tmp_path, "crashes")
         delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
         workload = database.generate(database.ORDERS, rng, transactions=20 * (KILLS + 1))
         written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        landing.add("orders", database.ORDERS, written.columns)
+        kinds = ("changes", "current", "history")
+        landing.add("orders", database.ORDERS, written.columns, kinds=kinds)
+        landing.add_stream("stream", ("changes",))
+        workload = database.generate(gbase_capture.TABLE, rng, transactions=10 * (KILLS + 1))
+        cut: dict[str, Sequence[Sequence[Row]]] = {
+            "orders": batches(written.rows, rng, KILLS + 1),
+            "stream": in_order(stream_rows(workload, rng), KILLS + 1),
+        }
         landing.begin(FORMAT)
-        cut = batches(written.rows, rng, KILLS + 1)
         incremental = ["run", "--exclude", "*_whole"]
-        landing.deliver({"orders": cut[0]}, keep=True)
+        landing.deliver({name: parts[0] for name, parts in cut.items()}, keep=True)
         warehouse.dbt(tmp_path, *incremental)
         took = 30.0
         interrupted = 0
         for number in range(KILLS):
-            landing.deliver({"orders": cut[number + 1]}, keep=True)
+            landing.deliver({name: parts[number + 1] for name, parts in cut.items()}, keep=True)
             log = (tmp_path / "killed.log").open("w")
             run = subprocess.Popen(
                 [BIN / "dbt", *incremental],

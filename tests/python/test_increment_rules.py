@@ -222,20 +222,35 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert small.notes("current") == [("2", "second")]
 
 
+# A hook that holds a run until there is a table `go_on`, for two minutes at most.
+HOLD = """
+{% macro hold() %}
+  {% set waits = namespace(on=env_var('HOLDS', '') == 'yes') %}
+  {% for _ in range(120) %}{% if execute and waits.on %}
+    {% do run_query("select reflect('java.lang.Thread', 'sleep', 1000L)") %}
+    {% set there = run_query("show tables in " ~ this.schema ~ " like 'go_on'") %}
+    {% set waits.on = there | length == 0 %}
+  {% endif %}{% endfor %}
+  select 1
+{% endmacro %}
+"""
+
+
 def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     small.begin("raw")
-    hook = "{{ config(pre_hook=env_var('SMALL_HOOK', 'select 1')) }}\n"
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "hold.sql").write_text(HOLD)
+    hook = "{{ config(pre_hook='{{ hold() }}') }}\n"
     small.write({"changes": hook + decoded("raw"), "current": CURRENT})
     small.land("raw", (10, "I", 1, "first", "a", 1))
     small.warehouse.dbt(small.home, "run")
     small.land("raw", (20, "U", 1, "second", "a", 1))
-    wait = "select reflect('java.lang.Thread', 'sleep', 45000L)"
     with ThreadPoolExecutor() as pool:
         first = pool.submit(
             small.warehouse.dbt,
             small.home,
             *("run", "--select", "changes"),
-            env={"SMALL_HOOK": wait, "DBT_TARGET_PATH": str(small.home / "first")},
+            env={"HOLDS": "yes", "DBT_TARGET_PATH": str(small.home / "first")},
             check=False,
         )
         claims = f"show tables in {small.schema} like 'changes__cdc_run_*'"
@@ -243,6 +258,7 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
         small.warehouse.dbt(small.home, "run", "--select", "changes")
         small.land("raw", (30, "U", 1, "third", "a", 1))
         assert not first.done()
+        small.warehouse.sql(f"create table {small.schema}.go_on as select 1 as one")
         assert first.result().code != 0
     assert "began after this one" in first.result().output
     assert small.warehouse.sql(claims) == []

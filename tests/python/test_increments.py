@@ -11,6 +11,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from conftest import Warehouse
 from landing import MODELS, Landing, batches
@@ -26,7 +27,7 @@ def run_in_batches(
     deliveries: int,
 ) -> None:
     """Deliver a generated change table in batches, and compare after each run."""
-    landing = Landing(warehouse, home, "increments", kinds)
+    landing = Landing(warehouse, home, "increments")
     layout = qlik_change_table.Layout()
     delivery = qlik_change_table.Delivery(
         interleave="any",
@@ -36,7 +37,7 @@ def run_in_batches(
     rng = random.Random(f"{SEED} increments {warehouse.table_format}")
     workload = database.generate(table, rng, transactions=80)
     written = qlik_change_table.write(workload, rng, layout, delivery)
-    landing.add("raw", table, written.columns)
+    landing.add("raw", table, written.columns, kinds=kinds)
     landing.begin(warehouse.table_format)
     for number, rows in enumerate(batches(written.rows, rng, deliveries)):
         landing.deliver({"raw": rows}, keep=number < deliveries - 1)
@@ -46,6 +47,12 @@ def run_in_batches(
         for kind in ("current", "history"):
             table_name = f"{landing.schema}.raw_{kind}"
             warehouse.sql(*(one.format(table_name) for one in UPKEEP[warehouse.table_format]))
+
+
+def stream_rows(workload: database.Workload, rng: random.Random) -> list[dict[str, Any]]:
+    """Write a workload as the raw rows of a GBase stream."""
+    stream = gbase_capture.write(workload, rng, bad_records=2, duplicates=0.05)
+    return [row | {"headers": {"reader": "1"}, "landed": 0} for row in stream.rows]
 
 
 # What the README says to do now and then.
@@ -72,20 +79,14 @@ def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: 
 
 def test_streams_equal_a_full_refresh(warehouse: Warehouse, tmp_path: Path) -> None:
     """Transactions lie across runs, ends of chunks wait, old chunks come again, one comes late."""
-    landing = Landing(warehouse, tmp_path, "streams", ("changes", "quarantine"))
+    landing = Landing(warehouse, tmp_path, "streams")
     rng = random.Random(f"{SEED} streams")
     workload = database.generate(gbase_capture.TABLE, rng, transactions=50)
-    stream = gbase_capture.write(workload, rng, bad_records=2, duplicates=0.05)
-    arguments = f", table_id=7, columns={dict(gbase_capture.TABLE.columns)}"
-    # what a landing adds of its own may have a type without equality
-    raw = gbase_capture.RAW_COLUMNS | {"headers": "map<string,string>", "landed": "int"}
-    for row in stream.rows:
-        row["headers"] = {"reader": "1"}
-    watermarks = {"changes": "landed"}
-    landing.add("raw", gbase_capture.TABLE, raw, "gbase_capture", arguments, watermarks)
+    stream = stream_rows(workload, rng)
+    landing.add_stream("raw", ("changes", "quarantine"), changes="landed")
     landing.begin(warehouse.table_format)
-    cuts = sorted(rng.sample(range(10, len(stream.rows)), 3))
-    parts = [stream.rows[begin:end] for begin, end in pairwise([0, *cuts, len(stream.rows)])]
+    cuts = sorted(rng.sample(range(10, len(stream)), 3))
+    parts = [stream[begin:end] for begin, end in pairwise([0, *cuts, len(stream)])]
     withheld = parts[0][len(parts[0]) // 2]["chunk_number"]
     late = [row for row in parts[0] if row["chunk_number"] == withheld]
     parts[0] = [row for row in parts[0] if row["chunk_number"] != withheld]

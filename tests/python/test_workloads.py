@@ -246,6 +246,8 @@ def cases(project: Project) -> None:
     project.stream("stream")
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
+    all_key = database.Table("tags", {"id": "bigint", "tag": "string"}, ("tag", "id"))
+    project.events("all_key", all_key, transactions=60, key_space=10)
 
 
 @pytest.fixture(scope="module")

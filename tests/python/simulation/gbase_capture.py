@@ -9,7 +9,9 @@ was open at the end of the first.
 from __future__ import annotations
 
 import random
+import re
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -55,6 +57,38 @@ def _int8(value: int) -> bytes:
 
 def _moment(value: datetime) -> bytes:
     return packed(Decimal(value.strftime("%Y%m%d%H%M%S.%f")), 11)
+
+
+def _days(text: str) -> bytes:
+    """Write INTERVAL DAY(3) TO SECOND."""
+    return packed(Decimal(re.sub("[ :]", "", text)), 6)
+
+
+def _held_days(value: str) -> str:
+    """Make an interval of any text; an interval stays what it is."""
+    if re.fullmatch(r"-?\d+ \d\d:\d\d:\d\d", value):
+        return value
+    number = zlib.crc32(value.encode())
+    seconds = number % (1000 * 86400)
+    sign = "-" if seconds and number % 2 else ""
+    minutes, hours = seconds // 60, seconds // 3600
+    return f"{sign}{hours // 24} {hours % 24:02}:{minutes % 60:02}:{seconds % 60:02}"
+
+
+def _months(text: str) -> bytes:
+    """Write INTERVAL YEAR TO MONTH."""
+    years, months = text.removeprefix("-").split("-")
+    sign = "-" * text.startswith("-")
+    return packed(Decimal(f"{sign}{years}{months}00000000"), 4)
+
+
+def _held_months(value: str) -> str:
+    if re.fullmatch(r"-?\d+-\d\d", value):
+        return value
+    number = zlib.crc32(value.encode())
+    months = number % (10000 * 12)
+    sign = "-" if months and number % 3 == 0 else ""
+    return f"{sign}{months // 12}-{months % 12:02}"
 
 
 def _same(value: Any) -> Any:
@@ -117,6 +151,8 @@ TYPES = {
             bytes(5),
         ),
     ),
+    "wait": ("string", Type("interval day(3) to second", _days, bytes(6), _held_days)),
+    "term": ("string", Type("interval year to month", _months, bytes(4), _held_months)),
     "yes": ("boolean", Type("boolean", lambda value: bytes([0, value]), b"\1\0")),
     "code": (
         "string",
@@ -157,6 +193,10 @@ TYPES = {
 }
 """Each column of the table: its type in Spark SQL and in GBase; fixed ones first."""
 
+LOCATORS = {"picture": "blob", "essay": "clob"}
+"""Columns before those, of which a row has a locator, which is no part of an event."""
+LOCATOR = b"\1locator" + b"\xa5" * 68
+
 TABLE = Table("gbase", {name: spark for name, (spark, _) in TYPES.items()}, ("id", "day"))
 
 
@@ -193,7 +233,7 @@ def held(workload: Workload) -> Workload:
 
 def encode(values: Values) -> tuple[bytes, list[int]]:
     """Write a row: its payload, and the sizes of its variable columns."""
-    parts, sizes = [], []
+    parts, sizes = [LOCATOR] * len(LOCATORS), []
     for name, (_, type_) in TYPES.items():
         raw = type_.null if values[name] is None else type_.encode(values[name])
         parts.append(raw)
@@ -205,9 +245,11 @@ def encode(values: Values) -> tuple[bytes, list[int]]:
 def schema_record() -> bytes:
     """Write the TABSCHEM record of the table."""
     fixed = [type_ for _, type_ in TYPES.values() if not type_.is_variable]
-    text = ", ".join(f"{name} {type_.text}" for name, (_, type_) in TYPES.items())
-    size = sum(len(type_.null) for type_ in fixed)
-    return gbase.schema(TABLE_ID, text, size, len(fixed), len(TYPES) - len(fixed))
+    types = LOCATORS | {name: type_.text for name, (_, type_) in TYPES.items()}
+    text = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+    size = sum(len(type_.null) for type_ in fixed) + len(LOCATORS) * len(LOCATOR)
+    count = len(LOCATORS) + len(fixed)
+    return gbase.schema(TABLE_ID, text, size, count, len(types) - count)
 
 
 # ---------------------------------------------------------------------------------------------- log
@@ -358,7 +400,8 @@ class _Log:
             payload, sizes = encode(values)
             if kind == "bad_value":
                 before = list(TYPES)[: list(TYPES).index("yes")]
-                at = sum(len(TYPES[name][1].null) for name in before)
+                at = len(LOCATORS) * len(LOCATOR)
+                at += sum(len(TYPES[name][1].null) for name in before)
                 payload = payload[:at] + b"\7" + payload[at + 1 :]
             else:
                 sizes = [sizes[0] + 1, *sizes[1:]]
