@@ -121,7 +121,7 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
     only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
 
-    An `increment` is of some keys only: a relation of their effects, and of the truncates. -#}
+    An `increment` is of some keys only: a relation of their effects and of the truncates, as _effects_on_touched makes it. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set attributes = table.attributes or table.key -%}
     {%- set together = table.key if table.key_is_collated else ['cdc_key_hash'] -%}
@@ -556,4 +556,17 @@ aggregate(
         {%- endfor %}
     )
 )
+{%- endmacro -%}
+
+
+{#- The sequence of the event `event`, a struct: in an increment it may stand for a version that was open before. -#}
+{%- macro _begin_of(event, sequence, increment) -%}
+    {%- if increment is none -%}
+        {{ return(event ~ '.' ~ sequence) }}
+    {%- endif -%}
+    {%- set part = 1 if sequence == 'cdc_commit_sequence' else 2 -%}
+    {{ return(
+        "if(\n    " ~ event ~ ".cdc_commit_sequence like '%~',\n    split_part(" ~ event ~ ".cdc_sequence, '~', " ~ part
+        ~ '),\n    ' ~ event ~ '.' ~ sequence ~ '\n)'
+    ) }}
 {%- endmacro -%}

@@ -325,15 +325,3 @@ where
     {{ 'and ' ~ prune if prune }}
     {%- endif %}
 {%- endmacro -%}
-
-{#- The sequence of the event `event`, a struct: in an increment it may stand for a version that was open before. -#}
-{%- macro _begin_of(event, sequence, increment) -%}
-    {%- if increment is none -%}
-        {{ return(event ~ '.' ~ sequence) }}
-    {%- endif -%}
-    {%- set part = 1 if sequence == 'cdc_commit_sequence' else 2 -%}
-    {{ return(
-        "if(\n    " ~ event ~ ".cdc_commit_sequence like '%~',\n    split_part(" ~ event ~ ".cdc_sequence, '~', " ~ part
-        ~ '),\n    ' ~ event ~ '.' ~ sequence ~ '\n)'
-    ) }}
-{%- endmacro -%}
