@@ -62,8 +62,11 @@ def binary(offsets: npt.NDArray[np.int32], data: Any) -> Any:
 def ragged(data: Bytes, start: Ints, length: Ints) -> Any:
     """Copy `length` bytes of `data` from each of `start`, both (m,), into an Arrow binary array.
 
-    The pieces must lie within `data` and must not overlap. `data` is shorter than 2 GiB.
+    The pieces must lie within `data` and must not overlap. Raises ValueError where `data` is longer
+    than an Arrow array can hold.
     """
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{len(data)} bytes of records at once, and Arrow holds 2 GiB")
     count = len(start)
     order = None if count < 2 or (np.diff(start) >= 0).all() else np.argsort(start, kind="stable")
     # The pieces and the gaps between them are the values of one array: Arrow takes every other.

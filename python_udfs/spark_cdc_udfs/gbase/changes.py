@@ -122,8 +122,8 @@ class Changes:
     def state(self) -> tuple[list[Records], bytes]:
         """Give what `restore` needs to go on.
 
-        That is records, each description of the table and each open transaction apart, and what
-        else is known.
+        That is records, of each part one transaction's that is open, or a description of the table,
+        and what else is known.
         """
         return [*self._schemas, *self._transactions.open_records()], self._known.state()
 

@@ -194,8 +194,8 @@ class ChangeEvents:
     Given `settings`, JSON (see `_Settings`), and rows, in this order: what an earlier run left
     (kinds `known` and `open`); the rows of `FramedRecords`, by place. Gives rows of these kinds:
     `event`; for the quarantine `refused`, and `tail` where later chunks may change that; what the
-    capture ends with, in `content`: `open`, the records of one transaction, with its
-    `transaction_id`, or for all buckets a schema of the table, `known` and `framer`; `doubtful`,
+    capture ends with, in `content`: `open`, packed records of one transaction, with its
+    `transaction_id`, or for all buckets a schema of the table; `known` and `framer`; `doubtful`,
     where a record may be a repeat of one that the earlier runs have not left.
 
     Values are in `after` and `before`, one list for each family, with a place for each column of

@@ -89,12 +89,11 @@ class Transactions:
         return len(self._open)
 
     def open_records(self) -> list[Records]:
-        """Give the records of each transaction that has not ended, in stream order."""
+        """Give the records of the transactions that have not ended: of each, those of a batch."""
         return [
-            concatenate(
-                [self._parts[one.part].take(np.arange(one.start, one.end)) for one in ranges]
-            )
+            self._parts[one.part].take(np.arange(one.start, one.end))
             for ranges in self._open.values()
+            for one in ranges
         ]
 
     def feed(self, records: Records) -> Settled:
