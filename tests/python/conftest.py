@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt_process import run_dbt
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 ROOT = Path(__file__).parents[2]
@@ -74,18 +76,14 @@ class Warehouse:
             "SPARK_CDC_HOST": self.host,
             "SPARK_CDC_PORT": str(self.port),
         }
-        done = subprocess.run(
-            [str(BIN / "dbt"), *arguments],
-            cwd=project,
-            env=os.environ | settings | dict(env or {}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if check and done.returncode != 0:
-            pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{done.stdout}", pytrace=False)
-        return DbtRun(done.returncode, done.stdout, target)
+        settings |= dict(env or {})
+        with tempfile.NamedTemporaryFile(dir=run) as file:
+            said = Path(file.name)
+            code = run_dbt(arguments, project, os.environ | settings, said)
+            output = said.read_text(encoding="utf-8")
+        if check and code != 0:
+            pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{output}", pytrace=False)
+        return DbtRun(code, output, target)
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements and give the rows of the last one that has any."""
@@ -146,8 +144,9 @@ SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
 def start_server(home: Path, port: int, *options: str) -> None:
     """Start a Thrift server in `home` with these options."""
     # The tables of tests are small: more partitions are more to wait for. Delta reads a table's
-    # log in 50 of them by default.
+    # log in 50 of them by default, and looks for old files in 10,000.
     settings = {
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.driver.memory": "3g",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
