@@ -12,6 +12,8 @@ from pathlib import Path
 from spark_cdc_udfs.errors import Failure
 
 OLDEST = 17
+# The newest that Spark 4.1 is tested with, as its documentation says.
+NEWEST_TESTED = 21
 
 # Where Debian, and on macOS Oracle, Temurin and Homebrew, put their Javas.
 USUAL_PLACES = (
@@ -77,15 +79,20 @@ def find_java(
     places: Sequence[str] = USUAL_PLACES,
     macos_java_home: Path = MACOS_JAVA_HOME,
 ) -> Java:
-    """Return the first Java that is new enough: JAVA_HOME, `java` on PATH, the usual places.
+    """Return the first Java that will do: JAVA_HOME, `java` on PATH, the usual places.
 
-    Raises Failure, saying which Javas were seen, when none is.
+    One that is newer than those Spark is tested with counts if JAVA_HOME names it, or if there is
+    no other. Raises Failure, saying which Javas were seen, when none is new enough.
     """
-    seen = []
+    seen, untested = [], []
     for name, program in _candidates(environ, places, macos_java_home):
         java = inspect(program)
         if java is not None and java.version >= OLDEST:
-            return java
+            if java.version <= NEWEST_TESTED or name.startswith("JAVA_HOME="):
+                return java
+            untested.append(java)
         seen.append(f"{name} is {f'Java {java.version}' if java else 'no Java that runs'}")
+    if untested:
+        return untested[0]
     found = f" ({'; '.join(seen)})" if seen else ""
     raise Failure(f"no Java {OLDEST} or newer found{found}: {INSTALL}")

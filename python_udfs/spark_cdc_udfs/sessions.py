@@ -38,8 +38,9 @@ def assemble(
     Packages (the table format's, the metastore's, `spark.jars.packages`) are still to be fetched.
     Raises Failure where there is no Java, or something does not exist for this Spark.
     """
+    java = find_java(os.environ)
     merged = settings.merge(
-        settings.defaults(home, options.master, ansi),
+        settings.defaults(home, options.master, ansi, java.version),
         settings.metastore(home, options.metastore_url, os.environ),
         settings.FORMATS[options.table_format],
         more or {},
@@ -52,7 +53,7 @@ def assemble(
     )
     if any(wanted):
         merged["spark.jars.packages"] = ",".join(name for name in wanted if name)
-    return Launch(home, merged, find_java(os.environ).home)
+    return Launch(home, merged, java.home)
 
 
 def with_jars(launch: Launch, output: int) -> Launch:

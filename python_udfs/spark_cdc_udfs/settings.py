@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spark_cdc_udfs.directory import Home
 from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.java import NEWEST_TESTED
 
 MIB = 1024 * 1024
 
@@ -156,9 +157,13 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
 # columns it is longer than Java compiles by default, and then runs many times slower.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 
+# From Java 22 on, until 25.0.3, the collector that Java takes by default can move bytes that native
+# code is reading or writing, and compressed data is then corrupt: JDK-8377811, SPARK-55852.
+OTHER_COLLECTOR = "-XX:+UseParallelGC"
 
-def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
-    """Return the settings for whatever tables and metastore there are."""
+
+def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
+    """Return the settings for whatever tables and metastore there are, on this version of Java."""
     cores = os.cpu_count() or 1
     java_options = {
         "java.io.tmpdir": home.tmp,
@@ -174,6 +179,7 @@ def defaults(home: Home, master: str, ansi: bool) -> dict[str, str]:
         "spark.driver.defaultJavaOptions": " ".join(
             [f"-D{name}={quote(str(value))}" for name, value in java_options.items()]
             + [COMPILE_LARGE_METHODS]
+            + ([OTHER_COLLECTOR] if java > NEWEST_TESTED else [])
         ),
         "spark.executor.defaultJavaOptions": f"-Duser.timezone=UTC {COMPILE_LARGE_METHODS}",
         "spark.local.dir": str(home.tmp),

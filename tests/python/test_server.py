@@ -21,7 +21,7 @@ from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs import __version__, client, directory, packages, server, sessions, settings
 from spark_cdc_udfs.directory import Home, Server
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.java import find_java
+from spark_cdc_udfs.java import Java, find_java
 from spark_cdc_udfs.logs import telling_line
 from spark_cdc_udfs.sessions import Options
 
@@ -251,6 +251,26 @@ def test_java_that_is_too_old_or_broken_is_passed_over(tmp_path: Path) -> None:
     fake_java(tmp_path / "jvm" / "java-17", "17")
     environ = {"JAVA_HOME": str(tmp_path / "none"), "PATH": str(on_path.parent)}
     assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-17"
+
+
+def test_java_that_spark_is_tested_with_comes_before_a_newer_one(tmp_path: Path) -> None:
+    newest = fake_java(tmp_path / "path", "25")
+    environ = {"PATH": str(newest.parent)}
+    assert java(environ) == tmp_path / "path"
+    fake_java(tmp_path / "jvm" / "java-21", "21")
+    assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-21"
+    environ["JAVA_HOME"] = str(tmp_path / "path")
+    assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "path"
+
+
+@pytest.mark.parametrize(("version", "is_other"), [(17, False), (21, False), (25, True)])
+def test_collector_that_corrupts_data_is_not_used(
+    home: Home, version: int, is_other: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JDK-8377811, SPARK-55852."""
+    monkeypatch.setattr(sessions, "find_java", lambda environ: Java(home.root, version))
+    options = assembled(home)["spark.driver.defaultJavaOptions"]
+    assert ("-XX:+UseParallelGC" in options) == is_other
 
 
 def test_no_java_says_which_were_seen(tmp_path: Path) -> None:
