@@ -202,6 +202,10 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
             # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
             # a floor, so that a large table's parts still fit into the memory of a small machine.
             "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
+            # Delta reads the log of a table, for each query, in 50 tasks by default, and its
+            # `vacuum` lists files in 10,000: on one machine these take longer than they work.
+            "spark.databricks.delta.snapshotPartitions": str(cores),
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(4 * cores),
         }
     return settings | {
         # Found by the executors: the path of the driver's Python means nothing there.

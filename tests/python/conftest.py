@@ -143,14 +143,8 @@ SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
 
 def start_server(home: Path, port: int, *options: str) -> None:
     """Start a Thrift server in `home` with these options."""
-    # The tables of tests are small: more partitions are more to wait for. Delta reads a table's
-    # log in 50 of them by default, and looks for old files in 10,000.
-    settings = {
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        "spark.driver.memory": "3g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
+    # The tables of tests are small: more partitions are more to wait for.
+    settings = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "2"}
     small = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     place = ["--dir", str(home / "server"), "--port", str(port)]
     started = subprocess.run(
