@@ -67,10 +67,10 @@ def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
 
 
 def test_compiled_sql_is_laid_out_well(built: DbtRun, tmp_path: Path) -> None:
-    """Data tests, of one table of each format. Models are looked at in `test_consumer.py`."""
+    """Models and tests alike, of one table of each format."""
     compiled = built.target / "compiled" / "spark_cdc"
     for table in ("demo_orders", "demo_accounts"):
-        found = list(compiled.rglob(f"*.yml/*{table}*.sql"))
+        found = list(compiled.rglob(f"*{table}*.sql"))
         assert len(found) > 5
         for path in found:
             shutil.copy(path, tmp_path / path.name)
