@@ -16,7 +16,7 @@
         'kept_new_rows': true,
     }) -%}
     {%- if run.is_full -%}
-        {%- do run_query(spark_cdc._create_as(run, run.raw, spark_cdc._delivered(run, run.call.layout.relation))) -%}
+        {%- do spark_cdc._copy_raw_rows(run) -%}
         {%- do spark_cdc._gbase_decode(run, {'relation': run.raw}) -%}
         {%- do spark_cdc._gbase_store_all(run, {'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier}) -%}
     {%- else -%}

@@ -53,9 +53,17 @@
     {{ return(spark_cdc['_quarantine_' ~ run.call.decoder](layout)) }}
 {%- endmacro -%}
 
+{#- Copies the rows that the raw relation has now. -#}
+{%- macro _copy_raw_rows(run) -%}
+    {%- do run_query(spark_cdc._create_as(
+        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), spark_cdc._statistics_of_raw(run)
+    )) -%}
+    {%- do spark_cdc._keep_watermark(run, run.raw) -%}
+{%- endmacro -%}
+
 {#- A full refresh: from the rows that the raw relation has now. They are copied first, so that all is read from one state. -#}
 {%- macro _decode_all(run) -%}
-    {%- do run_query(spark_cdc._create_as(run, run.raw, spark_cdc._delivered(run, run.call.layout.relation))) -%}
+    {%- do spark_cdc._copy_raw_rows(run) -%}
     {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
         'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier
     }) -%}
@@ -192,6 +200,7 @@ from numbered
 where cdc_number <= cdc_times
     {%- endset -%}
     {%- do run_query(sql) -%}
+    {%- do spark_cdc._keep_watermark(run, run.read) -%}
 {%- endmacro -%}
 
 {#- Adds to `run.read` the older rows that the new ones are decoded with: those of their groups, which all lie between
@@ -318,7 +327,9 @@ where
             {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
         {%- else -%}
             {%- do spark_cdc._drop(run.replaced) -%}
-            {%- do run_query(spark_cdc._create_as(run, run.replaced, replaced, generation)) -%}
+            {%- do run_query(spark_cdc._create_as(
+                run, run.replaced, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
+            )) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -345,25 +356,47 @@ where
     }) }}
 {%- endmacro -%}
 
-{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. That value
-    becomes a property of the model, so that the next run need not look for the last one among smaller ones. -#}
+{#- The last value of the watermark in rows that were read now becomes a property of the model: the next run looks for the last
+    one from there on. -#}
+{%- macro _keep_watermark(run, relation) -%}
+    {%- set watermark = spark_cdc._raw_watermark(run.call.layout) -%}
+    {%- if watermark is not none and not watermark.within -%}
+        {%- set last = spark_cdc._last_watermark(watermark, relation) -%}
+        {%- do run.update({'watermark': {spark_cdc._watermark_property(watermark): last} if last is not none else {}}) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _watermark_property(watermark) -%}
+    spark_cdc.watermark.{{ watermark.column | lower }}
+{%- endmacro -%}
+
+{#- The last value of the watermark in a relation, as text; none where it has none that meets the condition. -#}
+{%- macro _last_watermark(watermark, relation, condition='true') -%}
+    {{ return(run_query(
+        'select cast(max(' ~ spark_cdc._quote(watermark.column) ~ ') as string) from ' ~ relation ~ ' where ' ~ condition
+    ).rows[0][0]) }}
+{%- endmacro -%}
+
+{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. -#}
 {%- macro _since_watermark(run, watermark) -%}
     {%- if watermark is none -%}
         {{ return('') }}
     {%- endif -%}
     {%- set column = spark_cdc._quote(watermark.column) -%}
     {%- if not watermark.within -%}
-        {%- set property = 'spark_cdc.watermark.' ~ watermark.column | lower -%}
         {%- set data_type = run.call.layout.types_there[watermark.column] -%}
-        {%- set before = run.properties.get(property) -%}
-        {%- set last = run_query(
-            'select cast(max(' ~ column ~ ') as string) from ' ~ run.raw
-            ~ (' where ' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(before, data_type) if before else '')
-        ).rows[0][0] -%}
+        {%- set before = run.properties.get(spark_cdc._watermark_property(watermark)) -%}
+        {%- set last = none -%}
+        {%- if before -%}
+            {%- set last = spark_cdc._last_watermark(
+                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, data_type)
+            ) -%}
+        {%- endif -%}
+        {#- no property, or of a run that was killed before it added its rows -#}
+        {%- set last = spark_cdc._last_watermark(watermark, run.raw) if last is none else last -%}
         {%- if last is none -%}
             {{ return('') }}
         {%- endif -%}
-        {%- do run.update({'watermark': {property: last}}) -%}
         {{ return(
             'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, data_type)
         ) }}

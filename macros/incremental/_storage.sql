@@ -132,7 +132,10 @@
     {%- elif run.file_format == 'delta' -%}
         {%- do own.update({'delta.enableDeletionVectors': 'true', 'delta.columnMapping.mode': 'name'}) -%}
     {%- endif -%}
-    {%- do own.update((config.get('tblproperties') or {}) if is_model else {}) -%}
+    {%- if is_model -%}
+        {%- do own.update(spark_cdc._statistics_of_model(run)) -%}
+        {%- do own.update(config.get('tblproperties') or {}) -%}
+    {%- endif -%}
     {%- do own.update(properties) -%}
     {%- set root = config.get('location_root') -%}
 create {{ 'or replace ' if run.file_format != 'parquet' }}table {{ relation }}
@@ -155,6 +158,69 @@ tblproperties ({{ spark_cdc._property_list(own) }})
     {%- endif %}
 as
 {{ sql }}
+{%- endmacro -%}
+
+{#- The properties of a table format by which each file's lowest and highest values of the columns `asked`, which runs ask by, are
+    known: files that cannot have what is asked are not read. Both take dicts of name -> type. Without this, Delta knows the
+    first 32 columns and Iceberg the first 100, fields of structs counted; `others` are what Delta knows besides, up to as many. -#}
+{%- macro _statistics(run, asked, others={}) -%}
+    {%- set properties = {} -%}
+    {%- if run.file_format == 'iceberg' -%}
+        {%- for name in asked -%}
+            {%- do properties.update({'write.metadata.metrics.column.' ~ name: 'full'}) -%}
+        {%- endfor -%}
+    {%- elif run.file_format == 'delta' -%}
+        {%- set partitioned_by = config.get('partition_by') or [] -%}
+        {%- set partitioned_by = [partitioned_by] if partitioned_by is string else partitioned_by -%}
+        {%- set names = [] -%}
+        {%- for name, data_type in dict(asked, **others).items()
+            if name | lower not in partitioned_by | map('lower') and modules.re.fullmatch(
+                '(tiny|small|big)?int|integer|byte|short|long|float|real|double|(decimal|dec|numeric)\\b.*'
+                ~ '|date|timestamp|timestamp_ntz|string|(var)?char\\(.*', data_type | lower | trim
+            ) -%}
+            {%- do names.append(name) -%}
+        {%- endfor -%}
+        {%- do properties.update({
+            'delta.dataSkippingStatsColumns': spark_cdc._column_list(names[:[32, asked | length] | max])
+        }) -%}
+    {%- endif -%}
+    {{ return(properties) }}
+{%- endmacro -%}
+
+{#- Those of the model: what its runs, and those of models built on it, ask by. -#}
+{%- macro _statistics_of_model(run) -%}
+    {%- set call = run.call -%}
+    {%- if call.builds == 'quarantine' -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set asked, others = {
+        'events': [
+            {'cdc_sequence': 'string', 'cdc_commit_sequence': 'string', 'cdc_batch': 'string'},
+            {'cdc_commit_at': 'timestamp'},
+        ],
+        'current_state': [{'cdc_commit_sequence': 'string'}, {'cdc_commit_at': 'timestamp'}],
+        'history': [
+            {'cdc_valid_from_sequence': 'string', 'cdc_valid_to_sequence': 'string', 'cdc_is_current': 'boolean'},
+            {'cdc_valid_from': 'timestamp', 'cdc_valid_to': 'timestamp'},
+        ],
+    }[call.builds] -%}
+    {%- set table = call.layout or call.table -%}
+    {%- set types = table.columns if table.columns is mapping else spark_cdc.columns_of(call.changes) -%}
+    {%- for name in table.columns -%}
+        {%- do (asked if name in table.key else others).update({name: types[name]}) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._statistics(run, asked, others)) }}
+{%- endmacro -%}
+
+{#- Those of the raw rows that a model has read: runs ask by the group and the watermark. -#}
+{%- macro _statistics_of_raw(run) -%}
+    {%- set layout = run.call.layout -%}
+    {%- set watermark = spark_cdc._raw_watermark(layout) -%}
+    {%- set asked = {'cdc_group': 'string'} -%}
+    {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
+        {%- do asked.update({name: layout.types_there[name]}) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._statistics(run, asked, layout.types_there)) }}
 {%- endmacro -%}
 
 {#- Makes the model anew from `sql`. -#}
@@ -234,6 +300,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
         'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
     } -%}
+    {%- do all_properties.update(run.get('watermark') or {}) -%}
     {%- do all_properties.update(properties or {}) -%}
     {{ return(all_properties) }}
 {%- endmacro -%}

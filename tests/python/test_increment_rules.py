@@ -222,6 +222,43 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert small.notes("current") == [("2", "second")]
 
 
+def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -> None:
+    """Of three runs the last one finds the files of the first gone, where it can do without."""
+    small = Small(lake, tmp_path, "small_unread")
+    small.begin("raw")
+    config = f"{{{{ config(file_format='{lake.table_format}', raw_watermark='landed') }}}}\n"
+    small.write(
+        {
+            "changes": config + decoded("raw"),
+            "history": config + CURRENT.replace("current_state", "history"),
+        }
+    )
+    small.land("raw", (10, "I", 1, "first", "a", 1), (20, "U", 1, "second", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    tables = lake.home / "server" / "warehouse" / f"{small.schema}.db"
+    unread = [
+        part
+        for model, files in {
+            "changes": "**/*.parquet",
+            "changes__cdc_raw_*": "**/*.parquet",
+            "history": "**/cdc_is_current=false/*.parquet",
+        }.items()
+        for part in tables.glob(f"{model}/{files}")
+        if "_delta_log" not in part.parts
+    ]
+    assert len(unread) >= 3
+    small.land("raw", (30, "U", 1, "third", "a", 2))
+    small.warehouse.dbt(small.home, "run")
+    for part in unread:
+        part.rename(part.with_suffix(".gone"))
+    small.land("raw", (40, "U", 1, "fourth", "a", 3), (50, "I", 2, "first", "a", 3))
+    small.warehouse.dbt(small.home, "run")
+    for part in unread:
+        part.with_suffix(".gone").rename(part)
+    expected = [(1, note) for note in ("first", "fourth", "second", "third")] + [(2, "first")]
+    assert small.notes("history") == small.notes("changes") == expected
+
+
 # A hook that holds a run until there is a table `go_on`, for two minutes at most.
 HOLD = """
 {% macro hold() %}
