@@ -231,10 +231,23 @@ as
     {%- if run.file_format == 'parquet' -%}
         {%- do spark_cdc._store_version(run, sql, properties) -%}
     {%- else -%}
+        {%- do spark_cdc._forget_columns(run) -%}
         {%- call statement('main') -%}
             {{ spark_cdc._create_as(run, run.target, sql, properties, is_model=true) }}
         {%- endcall -%}
         {%- do run.properties.update(properties) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Iceberg keeps the properties of a table that is replaced, and from then on refuses every change of them while one names a
+    column that is gone. -#}
+{%- macro _forget_columns(run) -%}
+    {%- set names = [] -%}
+    {%- for name in run.properties if name.startswith('write.metadata.metrics.column.') -%}
+        {%- do names.append(spark_cdc._literal(name)) -%}
+    {%- endfor -%}
+    {%- if names -%}
+        {%- do run_query('alter table ' ~ run.target ~ ' unset tblproperties (' ~ names | join(', ') ~ ')') -%}
     {%- endif -%}
 {%- endmacro -%}
 

@@ -40,6 +40,8 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         # Iceberg's own metastore client asks for BoneCP, which PySpark does not bring.
         "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
+        # Hive compares columns by their place, and refuses a table that is made anew with others.
+        "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     },
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -257,6 +257,14 @@ def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -
         part.with_suffix(".gone").rename(part)
     expected = [(1, note) for note in ("first", "fourth", "second", "third")] + [(2, "first")]
     assert small.notes("history") == small.notes("changes") == expected
+    # Another key, and the column that was the key is gone.
+    without_id = decoded("raw").replace("['id']", "['note']").replace("'id': 'bigint', ", "")
+    small.write({"changes": config + without_id})
+    small.warehouse.dbt(small.home, "run", "--full-refresh", "--select", "changes")
+    small.land("raw", (60, "I", 2, "fifth", "a", 4))
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
+    found = small.warehouse.sql(f"select note from {small.schema}.changes order by cdc_sequence")
+    assert [note for (note,) in found] == ["first", "second", "third", "fourth", "first", "fifth"]
 
 
 # A hook that holds a run until there is a table `go_on`, for two minutes at most.
