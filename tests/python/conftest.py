@@ -162,6 +162,9 @@ INTERPRETED = (
 )
 
 
+# The metastore does not wait for the disk: for servers that nobody kills.
+UNSYNCED = ("--conf", "spark.driver.extraJavaOptions=-Dderby.system.durability=test")
+
 # Neither format keeps the range of any column unasked. By default Delta does for the first 32 and
 # Iceberg for 100: tables of more have nothing but what the models ask for.
 UNASKED = (
@@ -187,7 +190,7 @@ def running(home: Path, *options: str, table_format: str = "parquet") -> Iterato
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
-    with running(tmp_path_factory.mktemp("warehouse")) as started:
+    with running(tmp_path_factory.mktemp("warehouse"), *UNSYNCED) as started:
         yield started
 
 
@@ -198,7 +201,7 @@ def lake(
     """Give a server for each table format, to all tests that want one."""
     table_format: str = request.param
     home = tmp_path_factory.mktemp(table_format)
-    with running(home, *INTERPRETED, *UNASKED, table_format=table_format) as started:
+    with running(home, *INTERPRETED, *UNSYNCED, *UNASKED, table_format=table_format) as started:
         yield started
 
 
