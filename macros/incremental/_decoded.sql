@@ -356,8 +356,8 @@ where
     }) }}
 {%- endmacro -%}
 
-{#- The last value of the watermark in rows that were read now becomes a property of the model: the next run looks for the last
-    one from there on. -#}
+{#- The last value of the watermark in rows that were read now becomes a property of the model: from there on the next run
+    looks for the last one. -#}
 {%- macro _keep_watermark(run, relation) -%}
     {%- set watermark = spark_cdc._raw_watermark(run.call.layout) -%}
     {%- if watermark is not none and not watermark.within -%}

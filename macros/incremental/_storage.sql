@@ -160,9 +160,9 @@ as
 {{ sql }}
 {%- endmacro -%}
 
-{#- The properties of a table format by which each file's lowest and highest values of the columns `asked`, which runs ask by, are
-    known: files that cannot have what is asked are not read. Both take dicts of name -> type. Without this, Delta knows the
-    first 32 columns and Iceberg the first 100, fields of structs counted; `others` are what Delta knows besides, up to as many. -#}
+{#- Properties by which a table format keeps each file's range of the columns `asked`, which runs ask by: files that cannot
+    have what is asked are not read. By default Delta keeps those of the first 32 columns, Iceberg of 100, fields of structs
+    counted. `others` are what Delta keeps besides, up to 32. Both are dicts of name -> type. -#}
 {%- macro _statistics(run, asked, others={}) -%}
     {%- set properties = {} -%}
     {%- if run.file_format == 'iceberg' -%}
@@ -190,7 +190,7 @@ as
 {#- Those of the model: what its runs, and those of models built on it, ask by. -#}
 {%- macro _statistics_of_model(run) -%}
     {%- set call = run.call -%}
-    {%- if call.builds == 'quarantine' -%}
+    {%- if run.file_format == 'parquet' or call.builds == 'quarantine' -%}
         {{ return({}) }}
     {%- endif -%}
     {%- set asked, others = {
