@@ -20,7 +20,7 @@
         {%- do spark_cdc._gbase_decode(run, {'relation': run.raw}) -%}
         {%- do spark_cdc._gbase_store_all(run, {'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier}) -%}
     {%- else -%}
-        {%- do spark_cdc._read_new_rows(run, spark_cdc._raw_watermark(run.call.layout)) -%}
+        {%- do spark_cdc._read_new_rows(run) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
             {%- do spark_cdc._keep_new_rows(run) -%}

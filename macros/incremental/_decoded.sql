@@ -20,8 +20,8 @@
         'replaced': spark_cdc._helper('replaced'),
         'read': spark_cdc._helper('read_' ~ run.suffix),
         'together': together,
+        'raw_watermark': spark_cdc._raw_watermark(layout),
     }) -%}
-    {%- set watermark = spark_cdc._raw_watermark(layout) -%}
     {%- if not run.is_full and not spark_cdc._is_there(run.raw) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
@@ -33,7 +33,7 @@
     {%- elif run.is_full -%}
         {%- do spark_cdc._decode_all(run) -%}
     {%- else -%}
-        {%- do spark_cdc._read_new_rows(run, watermark) -%}
+        {%- do spark_cdc._read_new_rows(run) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._decode_again(run) -%}
         {%- else -%}
@@ -133,7 +133,7 @@ from {{ relation }}
 
 {#- Writes the raw rows that were not read yet into `run.read`. A row that is there more often than it was read is new
     for the rest. -#}
-{%- macro _read_new_rows(run, watermark) -%}
+{%- macro _read_new_rows(run) -%}
     {%- set there = [] -%}
     {%- for column in adapter.get_columns_in_relation(run.raw) -%}{%- do there.append(column.name | lower) -%}{%- endfor -%}
     {%- set added = [] -%}
@@ -143,7 +143,7 @@ from {{ relation }}
     {%- if added -%}
         {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
     {%- endif -%}
-    {%- set since = spark_cdc._since_watermark(run, watermark) -%}
+    {%- set since = spark_cdc._since_watermark(run) -%}
     {%- set sql -%}
 create table {{ run.read }} using parquet as
 with delivered as (
@@ -359,7 +359,7 @@ where
 {#- The last value of the watermark in rows that were read now becomes a property of the model: from there on the next run
     looks for the last one. -#}
 {%- macro _keep_watermark(run, relation) -%}
-    {%- set watermark = spark_cdc._raw_watermark(run.call.layout) -%}
+    {%- set watermark = run.raw_watermark -%}
     {%- if watermark is not none and not watermark.within -%}
         {%- set last = spark_cdc._last_watermark(watermark, relation) -%}
         {%- do run.update({'watermark': {spark_cdc._watermark_property(watermark): last} if last is not none else {}}) -%}
@@ -378,7 +378,8 @@ where
 {%- endmacro -%}
 
 {#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. -#}
-{%- macro _since_watermark(run, watermark) -%}
+{%- macro _since_watermark(run) -%}
+    {%- set watermark = run.raw_watermark -%}
     {%- if watermark is none -%}
         {{ return('') }}
     {%- endif -%}

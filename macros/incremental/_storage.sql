@@ -163,7 +163,7 @@ as
 {#- Properties by which a table format keeps each file's range of the columns `asked`, which runs ask by: files that cannot
     have what is asked are not read. By default Delta keeps those of the first 32 columns, Iceberg of 100, fields of structs
     counted. `others` are what Delta keeps besides, up to 32. Both are dicts of name -> type. -#}
-{%- macro _statistics(run, asked, others={}) -%}
+{%- macro _statistics(run, asked, others) -%}
     {%- set properties = {} -%}
     {%- if run.file_format == 'iceberg' -%}
         {%- for name in asked -%}
@@ -215,7 +215,7 @@ as
 {#- Those of the raw rows that a model has read: runs ask by the group and the watermark. -#}
 {%- macro _statistics_of_raw(run) -%}
     {%- set layout = run.call.layout -%}
-    {%- set watermark = spark_cdc._raw_watermark(layout) -%}
+    {%- set watermark = run.raw_watermark -%}
     {%- set asked = {'cdc_group': 'string'} -%}
     {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
         {%- do asked.update({name: layout.types_there[name]}) -%}

@@ -67,7 +67,9 @@ def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
 
 def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
     """Models and tests alike."""
-    findings = lint(built.target / "compiled" / "spark_cdc")
+    compiled = built.target / "compiled" / "spark_cdc"
+    assert len(list(compiled.rglob("*.sql"))) > len(tables(built))
+    findings = lint(compiled)
     assert not findings, "\n".join(findings)
 
 
