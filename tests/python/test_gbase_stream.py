@@ -21,6 +21,7 @@ from gbase_reference import (
     commit,
     discard,
     frame,
+    is_header,
     record,
     rollback,
     row,
@@ -30,7 +31,7 @@ from gbase_reference import (
     truncate,
     value_of,
 )
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulation import database, gbase_capture
 from spark_cdc_udfs.gbase import (
@@ -160,6 +161,8 @@ def test_reused_buffer(raws: list[bytes], length: int, sizes: list[int]) -> None
             piece = raw[start : start + length]
             buffer[: len(piece)] = piece
             chunks.append(bytes(buffer))
+            # what goes on with a record and begins one as well, by chance, counts as lost bytes
+            assume(not start or not is_header(chunks[-1]))
     frames = check_framing(chunks, sizes)
     assert [raw for raw, _ in frames.records] == raws
     assert {reason for reason, _ in frames.spans} <= {"stale"}
