@@ -41,7 +41,17 @@
 {%- macro _effects(changes, table) -%}
 with changes as (
     select
-        *,
+        {%- for name in table.key %}
+        {{ spark_cdc._quote(name) }},
+        {%- endfor %}
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        cdc_commit_at,
+        cdc_present_columns,
+        cdc_before,
+        -- as one value: the more columns go from step to step, the longer Spark plans
+        {{ spark_cdc._struct(table.attributes or table.key) | indent(8) }} as cdc_row,
         -- of an update: whether it moved its row here from another key (rule 3)
         cdc_operation = 'update' and (
             {%- for name in table.key %}
@@ -60,13 +70,11 @@ named_keys as (
             else {{ spark_cdc._quote(name) }}
         end as {{ spark_cdc._quote(name) }},
         {%- endfor %}
-        {%- for name in table.attributes %}
-        {{ spark_cdc._quote(name) }},
-        {%- endfor %}
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
         cdc_commit_at,
+        cdc_row,
         -- a column that a moved row does not carry is null at its new key (rule 13)
         case when not cdc_moved then cdc_present_columns end as cdc_present_columns,
         case
@@ -95,7 +103,7 @@ effects as (
             when cdc_adds >= 0
                 then named_struct(
                     'cdc_present_columns', transform(cdc_present_columns, name -> lower(name)),
-                    'cdc_row', {{ spark_cdc._struct(table.attributes or table.key) | indent(20) }}
+                    'cdc_row', cdc_row
                 )
         end as cdc_after
     from named_keys
@@ -335,31 +343,42 @@ counted as (
     from counts
 ),
 
--- The whole row after each event. A column that the event does not carry keeps the value it had, and is null where the
--- row has just come to the key (rule 10). From here on the row is one value: it is compared and carried as one.
-filled as (
+-- What an event says of each column: a struct with its value, or nothing where the column keeps what it had. One that
+-- the event does not carry keeps its value, and is null where the row has just come to the key (rule 10).
+carried as (
     select
         * except (cdc_after),
-        cdc_after is not null as cdc_arrives,
+        case
+            when cdc_after is not null
+                then named_struct(
+                    {%- for name in attributes %}
+                    {{ spark_cdc._literal(name) }}, case
+                        when
+                            cdc_after.cdc_present_columns is null
+                            or array_contains(cdc_after.cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
+                            then struct(cdc_after.cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
+                        when not cdc_exists_before then named_struct('cdc_value', null)
+                    end{{ ',' if not loop.last }}
+                    {%- endfor %}
+                )
+        end as cdc_carried
+    from counted
+),
+
+-- The whole row after each event, as one value: it is compared and carried as one.
+filled as (
+    select
+        * except (cdc_carried),
+        cdc_carried is not null as cdc_arrives,
         named_struct(
             {%- for name in attributes %}
-            {{ spark_cdc._literal(name) }}, last_value(
-                case
-                    when cdc_after is null then null
-                    when
-                        cdc_after.cdc_present_columns is null
-                        or array_contains(cdc_after.cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
-                        then struct(cdc_after.cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
-                    when not cdc_exists_before then named_struct('cdc_value', null)
-                end,
-                true
-            ) over (
+            {{ spark_cdc._literal(name) }}, last_value(cdc_carried.{{ spark_cdc._quote(name) }}, true) over (
                 {{ row_window | indent(16) }}
                 {{ so_far }}
             ).cdc_value{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row
-    from counted
+    from carried
 ),
 
 compared as (
