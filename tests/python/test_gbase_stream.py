@@ -168,6 +168,17 @@ def test_reused_buffer(raws: list[bytes], length: int, sizes: list[int]) -> None
     assert {reason for reason, _ in frames.spans} <= {"stale"}
 
 
+def test_a_read_that_goes_on_and_looks_fresh_is_reported() -> None:
+    """What it goes on with is lost, and said to be: it cannot be told from a record cut short."""
+    raw = record(1, bytes(32))
+    buffer = raw[:45]
+    again = raw[45:] + buffer[3:]
+    assert again == buffer  # the last bytes are those that stand there already
+    frames = check_framing([buffer, again], [1])
+    assert not frames.records
+    assert [reason for reason, _ in frames.spans] == ["truncated_record"] * 2
+
+
 header_words = st.sampled_from([0, 1, 2, 16, 24, 28, 36, 40, 66, 66, 66, 200, 65537, 2**24 + 1])
 words = st.lists(header_words, max_size=12).map(
     lambda given: struct.pack(f">{len(given)}I", *given)
