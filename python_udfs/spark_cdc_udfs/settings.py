@@ -224,6 +224,12 @@ def thrift(host: str, port: int, instance: str) -> dict[str, str]:
         "spark.hadoop.hive.server2.thrift.port": str(port),
         # One session for all: only so do clients see the registered Python functions.
         "spark.sql.hive.thriftServer.singleSession": "true",
+        # The server reads and writes as its own user, not as whoever a client says he is.
+        "spark.hadoop.hive.server2.enable.doAs": "false",
+        # A thread that runs statements opens the metastore anew when it is new itself, or when the
+        # user is another one. By default each statement has a new thread, and a connection a user.
+        "spark.hadoop.hive.server2.async.exec.threads": "32",
+        "spark.hadoop.hive.server2.async.exec.keepalive.time": "1h",
         "spark.cdc.server.instance": instance,
     }
 

@@ -143,8 +143,13 @@ SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
 
 def start_server(home: Path, port: int, *options: str) -> None:
     """Start a Thrift server in `home` with these options."""
-    # The tables of tests are small: more partitions are more to wait for.
-    settings = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "2"}
+    # The tables of tests are small: more partitions are more to wait for. Nor do more than a few
+    # statements run at a time.
+    settings = {
+        "spark.driver.memory": "3g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.hadoop.hive.server2.async.exec.threads": "4",
+    }
     small = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     place = ["--dir", str(home / "server"), "--port", str(port)]
     started = subprocess.run(
