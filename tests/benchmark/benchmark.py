@@ -30,7 +30,7 @@ import increments
 import matplotlib
 import raw_orders
 from matplotlib import pyplot
-from thrift_server import SCHEMA, Spark, dbt, free_port, say, server
+from thrift_server import SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
 
 OURS = ("events", "current", "history", "history_by_event")
 TARGETS = {"events": 1.6, "current": 0.6, "history": 1.3}
@@ -44,7 +44,7 @@ class Step:
     run: Callable[[], None]
     path: Path
     seconds: list[float] = field(default_factory=list)
-    spans: list[tuple[float, float]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
     def measure(self) -> None:
         """Run it once."""
@@ -79,25 +79,6 @@ def duckdb_step(name: str, home: Path, select: str) -> Step:
             connection.execute(f"copy ({select}) to '{path}' (format parquet)")
 
     return Step(name, run, path)
-
-
-def task_totals(log: Path, spans: list[tuple[float, float]]) -> list[dict[str, int]]:
-    """Add up what Spark's tasks did in each span of time, from its event log."""
-    totals = [{"shuffle_bytes": 0, "spilled_bytes": 0} for _ in spans]
-    with open(log, encoding="utf-8") as lines:
-        for line in lines:
-            if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
-                continue
-            event = json.loads(line)
-            metrics = event.get("Task Metrics")
-            finished = event["Task Info"]["Finish Time"] / 1000
-            for (began, ended), total in zip(spans, totals, strict=True):
-                if metrics and began <= finished <= ended:
-                    total["shuffle_bytes"] += metrics["Shuffle Write Metrics"][
-                        "Shuffle Bytes Written"
-                    ]
-                    total["spilled_bytes"] += metrics["Disk Bytes Spilled"]
-    return totals
 
 
 def size(path: Path) -> int:
@@ -183,11 +164,10 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
             step.name: spark.sql(f"select count(*) from parquet.`{step.path}`")[0][0]
             for step in steps
         }
-    (event_log,) = [path for path in (log / "events").rglob("*") if path.is_file()]
     results = []
     copies = statistics.median(steps[0].seconds)
     for step in steps:
-        totals = task_totals(event_log, step.spans)
+        totals = task_totals(log, step.spans)
         results.append(
             {
                 "step": step.name,
@@ -195,7 +175,10 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
                 "copies": round(statistics.median(step.seconds) / copies, 2),
                 "rows": counts[step.name],
                 "bytes": size(step.path),
-                **{key: max(total[key] for total in totals) for key in totals[0]},
+                **{
+                    key: max(total[key] for total in totals)
+                    for key in ("shuffle_bytes", "spilled_bytes")
+                },
             }
         )
     return {"raw_rows": raw_rows, "repeats": repeats, "steps": results}

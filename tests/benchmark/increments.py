@@ -14,7 +14,7 @@ from typing import Any
 
 import by_hand
 import raw_orders
-from thrift_server import SCHEMA, Spark, dbt, free_port, say, server
+from thrift_server import METRICS, SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
 
 CHANGES, CURRENT, HISTORY = "orders__changes", "orders", "orders__history"
 MODELS = (CHANGES, CURRENT, HISTORY)
@@ -25,21 +25,20 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
     port = free_port()
     target = home / f"target_{table_format}"
     select = ("--select", "incremental", "--vars", f"{{table_format: {table_format}}}")
-    seconds: dict[str, list[float]] = {}
+    spans: dict[str, list[Span]] = {}
 
-    def note(step: str, took: float) -> None:
-        seconds.setdefault(step, []).append(round(took, 2))
-        say(f"{table_format}: {step}: {took:.1f} s")
+    def note(step: str, began: float, ended: float) -> None:
+        spans.setdefault(step, []).append((began, ended))
+        say(f"{table_format}: {step}: {ended - began:.1f} s")
 
     def run(step: str, *options: str) -> None:
-        for model, took in dbt(port, target, "run", *select, *options).items():
-            note(f"{model}, {step}", took)
+        for model, span in dbt(port, target, "run", *select, *options).items():
+            note(f"{model}, {step}", *span)
 
-    def timed(step: str, *statements: str) -> None:
-        began = time.monotonic()
-        for statement in statements:
-            spark.sql(statement)
-        note(step, time.monotonic() - began)
+    def timed(step: str, statement: str) -> None:
+        began = time.time()
+        spark.sql(statement)
+        note(step, began, time.time())
 
     with server(home / table_format, port, table_format):
         spark = Spark(port)
@@ -47,9 +46,9 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
         spark.create("raw", raw_orders.select(rows))
         dbt(port, target, "deps")
         for _ in range(repeats):
-            began = time.monotonic()
-            spark.create("copy", f"select * from {SCHEMA}.raw")
-            note("copy", time.monotonic() - began)
+            spark.sql(f"drop table if exists {SCHEMA}.copy purge")
+            copy = f"select * from {SCHEMA}.raw"
+            timed("copy", f"create table {SCHEMA}.copy using parquet as {copy}")
         run("full refresh")
         by_merge = table_format != "parquet"
         if by_merge:
@@ -65,7 +64,17 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
                 timed("latest row and merge, 1 %", by_hand.merge(f"{SCHEMA}.merged", new))
         check(spark, by_merge, lambda: run("full refresh", "--full-refresh"))
         ((raw_rows,),) = spark.sql(f"select count(*) from {SCHEMA}.raw")
-    return {"format": table_format, "raw_rows": raw_rows, "seconds": seconds}
+    steps = []
+    for step, some in spans.items():
+        totals = task_totals(home / table_format, some)
+        steps.append(
+            {
+                "step": step,
+                "seconds": [round(ended - began, 2) for began, ended in some],
+                **{key: statistics.median(total[key] for total in totals) for key in METRICS},
+            }
+        )
+    return {"format": table_format, "raw_rows": raw_rows, "steps": steps}
 
 
 def check(spark: Spark, by_merge: bool, refresh: Any) -> None:
@@ -89,13 +98,22 @@ def check(spark: Spark, by_merge: bool, refresh: Any) -> None:
 
 
 def as_markdown(figures: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The figures as the lines of a table: each step in raw copies."""
+    """The figures as the lines of tables, for each format: steps in copies of the raw table."""
     lines = []
+    mib = 1024 * 1024
     for figure in figures:
-        copy = statistics.median(figure["seconds"]["copy"])
-        lines += ["", f"Incremental models on {figure['format']}:", ""]
-        lines += ["| step | raw copies | seconds |", "|---|---|---|"]
-        for step, took in figure["seconds"].items():
-            middle = statistics.median(took)
-            lines.append(f"| {step} | {middle / copy:.2f} | {middle:.1f} |")
+        took = {step["step"]: statistics.median(step["seconds"]) for step in figure["steps"]}
+        lines += ["", f"Incremental models on {figure['format']}; rows and MiB are written:", ""]
+        lines.append("| step | raw copies | seconds | rows | MiB | shuffled MiB | spilled MiB |")
+        lines.append("|---|---|---|---|---|---|---|")
+        for step in figure["steps"]:
+            seconds = took[step["step"]]
+            cells = [
+                step["step"],
+                f"{seconds / took['copy']:.2f}",
+                f"{seconds:.1f}",
+                f"{step['written_rows']:,.0f}",
+                *(f"{step[key] / mib:,.0f}" for key in METRICS if key.endswith("bytes")),
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
     return lines

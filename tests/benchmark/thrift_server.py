@@ -1,4 +1,4 @@
-"""The benchmark's Thrift server, SQL on it, and dbt against it."""
+"""The benchmark's Thrift server, SQL on it, dbt against it, and what its tasks did meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
 HERE = Path(__file__).parent
 SCHEMA = "benchmark"
+
+Span = tuple[float, float]  # when something began and ended, in seconds since 1970
 
 
 def free_port() -> int:
@@ -82,8 +85,8 @@ class Spark:
         return int(count)
 
 
-def dbt(port: int, target: Path, *arguments: str) -> dict[str, float]:
-    """Run dbt in the benchmark's project, and give the seconds that each model took."""
+def dbt(port: int, target: Path, *arguments: str) -> dict[str, Span]:
+    """Run dbt in the benchmark's project, and say when each model began and ended."""
     env = os.environ | {
         "SPARK_CDC_PORT": str(port),
         "DBT_TARGET_PATH": str(target),
@@ -95,6 +98,41 @@ def dbt(port: int, target: Path, *arguments: str) -> dict[str, float]:
     if arguments[0] != "run":
         return {}
     results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]
-    return {
-        result["unique_id"].split(".")[-1]: float(result["execution_time"]) for result in results
-    }
+    spans = {}
+    for result in results:
+        timing = result["timing"]
+        times = (timing[0]["started_at"], timing[-1]["completed_at"])
+        began, ended = (datetime.fromisoformat(time.replace("Z", "+00:00")) for time in times)
+        spans[result["unique_id"].split(".")[-1]] = (began.timestamp(), ended.timestamp())
+    return spans
+
+
+# What is added up of the tasks, and where Spark's event log has it.
+METRICS = {
+    "written_rows": ("Output Metrics", "Records Written"),
+    "written_bytes": ("Output Metrics", "Bytes Written"),
+    "shuffle_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written"),
+    "spilled_bytes": ("Disk Bytes Spilled",),
+}
+
+
+def task_totals(home: Path, spans: Sequence[Span]) -> list[dict[str, int]]:
+    """Add up what the tasks of the server in `home`, which has stopped, did in each span."""
+    (log,) = [path for path in (home / "events").rglob("*") if path.is_file()]
+    totals = [dict.fromkeys(METRICS, 0) for _ in spans]
+    with open(log, encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
+                continue
+            event = json.loads(line)
+            if not (metrics := event.get("Task Metrics")):
+                continue
+            finished = event["Task Info"]["Finish Time"] / 1000
+            for (began, ended), total in zip(spans, totals, strict=True):
+                if began <= finished <= ended:
+                    for name, path in METRICS.items():
+                        value = metrics
+                        for key in path:
+                            value = value[key]
+                        total[name] += value
+    return totals
