@@ -226,8 +226,8 @@ def thrift(host: str, port: int, instance: str) -> dict[str, str]:
         "spark.sql.hive.thriftServer.singleSession": "true",
         # The server reads and writes as its own user, not as whoever a client says he is.
         "spark.hadoop.hive.server2.enable.doAs": "false",
-        # A thread that runs statements opens the metastore anew when it is new itself, or when the
-        # user is another one. By default each statement has a new thread, and a connection a user.
+        # A thread opens the metastore for its first statement, and again for another user. By
+        # default nearly each statement has a new thread, and each connection is another user.
         "spark.hadoop.hive.server2.async.exec.threads": "32",
         "spark.hadoop.hive.server2.async.exec.keepalive.time": "1h",
         "spark.cdc.server.instance": instance,
