@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
         for model, span in dbt(port, target, "run", *select, *options).items():
             note(f"{model}, {step}", *span)
 
-    def timed(step: str, statement: str) -> None:
+    def timed(step: str, do: Callable[[], object]) -> None:
         began = time.time()
-        spark.sql(statement)
+        do()
         note(step, began, time.time())
 
     with server(home / table_format, port, table_format):
@@ -46,22 +47,21 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
         spark.create("raw", raw_orders.select(rows))
         dbt(port, target, "deps")
         for _ in range(repeats):
-            spark.sql(f"drop table if exists {SCHEMA}.copy purge")
-            copy = f"select * from {SCHEMA}.raw"
-            timed("copy", f"create table {SCHEMA}.copy using parquet as {copy}")
+            timed("copy", partial(spark.create, "copy", f"select * from {SCHEMA}.raw"))
         run("full refresh")
         by_merge = table_format != "parquet"
         if by_merge:
             columns = f"select {by_hand.NAMES} from {SCHEMA}.raw limit 0"
             spark.sql(f"create table {SCHEMA}.merged using {table_format} as {columns}")
-            timed("latest row and merge, first load", by_hand.merge(f"{SCHEMA}.merged", "true"))
+            load = by_hand.merge(f"{SCHEMA}.merged", "true")
+            timed("latest row and merge, first load", partial(spark.sql, load))
         for part in range(repeats):
             ((last,),) = spark.sql(f"select max(header__change_seq) from {SCHEMA}.raw")
             spark.sql(f"insert into {SCHEMA}.raw {raw_orders.select(rows, part)}")
             run("1 % of new rows")
             if by_merge:
-                new = f"header__change_seq > '{last}'"
-                timed("latest row and merge, 1 %", by_hand.merge(f"{SCHEMA}.merged", new))
+                new = by_hand.merge(f"{SCHEMA}.merged", f"header__change_seq > '{last}'")
+                timed("latest row and merge, 1 %", partial(spark.sql, new))
         check(spark, by_merge, lambda: run("full refresh", "--full-refresh"))
         ((raw_rows,),) = spark.sql(f"select count(*) from {SCHEMA}.raw")
     steps = []

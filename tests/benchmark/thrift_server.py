@@ -102,7 +102,7 @@ def dbt(port: int, target: Path, *arguments: str) -> dict[str, Span]:
     for result in results:
         timing = result["timing"]
         times = (timing[0]["started_at"], timing[-1]["completed_at"])
-        began, ended = (datetime.fromisoformat(time.replace("Z", "+00:00")) for time in times)
+        began, ended = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in times)
         spans[result["unique_id"].split(".")[-1]] = (began.timestamp(), ended.timestamp())
     return spans
 
