@@ -15,6 +15,14 @@
     {%- endif -%}
     {%- set existing = load_relation(this) -%}
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
+    {%- set stored_format = properties.get('spark_cdc.file_format', file_format) -%}
+    {%- if stored_format != file_format and not should_full_refresh() -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', this ~ ' is stored as ' ~ stored_format ~ ', and file_format is ' ~ file_format,
+            'the file_format it has; for another one build it anew, from the raw rows that are there',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
+    {%- endif -%}
     {%- set is_ours = properties.get('spark_cdc.file_format') == file_format -%}
     {%- set kind = 'view' if file_format == 'parquet' else 'table' -%}
     {%- set batch = spark_cdc._next_batch(existing if is_ours and call.builds == 'events' else none) -%}
@@ -35,10 +43,33 @@
     ) -%}
     {%- if existing is not none and not is_ours and not can_be_replaced -%}
         {%- do adapter.drop_relation(existing) -%}
+        {#- Iceberg's catalog does not see a view that it has not made, unless as a table -#}
+        {%- if spark_cdc._is_there(existing) -%}{%- do run_query('drop table ' ~ existing) -%}{%- endif -%}
+    {%- elif is_ours and kind == 'view' and spark_cdc._is_foreign(properties) -%}
+        {%- do spark_cdc._make_view_again(run) -%}
     {%- endif -%}
     {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
     {%- do spark_cdc._clean_up(run) -%}
     {{ return(run) }}
+{%- endmacro -%}
+
+{#- Whether a view with these properties was made before Spark had Iceberg's catalog, which can neither replace nor drop it. -#}
+{%- macro _is_foreign(properties) -%}
+    {%- set catalog = run_query('set spark.sql.catalog.spark_catalog').rows[0][1] -%}
+    {{ return('iceberg' in catalog and 'table_type' not in properties) }}
+{%- endmacro -%}
+
+{#- Makes such a view one of that catalog's: dropped as a table, which it can do, and made as it was. -#}
+{%- macro _make_view_again(run) -%}
+    {%- set ours = {} -%}
+    {%- for name, value in run.properties.items() if name.startswith('spark_cdc.') -%}
+        {%- do ours.update({name: value}) -%}
+    {%- endfor -%}
+    {%- do run_query('drop table ' ~ run.target) -%}
+    {%- do run_query(
+        'create view ' ~ run.target ~ ' tblproperties (' ~ spark_cdc._property_list(ours) ~ ') as\nselect * from '
+        ~ this.incorporate(path={'identifier': ours['spark_cdc.stored_in']})
+    ) -%}
 {%- endmacro -%}
 
 {#- Lets go of the model. -#}

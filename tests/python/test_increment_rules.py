@@ -267,6 +267,46 @@ def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -
     assert [note for (note,) in found] == ["first", "second", "third", "fourth", "first", "fifth"]
 
 
+def test_a_model_moves_to_a_table_format_and_back(lake: Warehouse, tmp_path: Path) -> None:
+    small = Small(lake, tmp_path, "small_moves")
+    small.begin("raw")
+    changes = f"{small.schema}.changes"
+
+    def make_view_again() -> None:
+        """Make it as Spark does without the format: Iceberg's catalog has views of its own."""
+        stored = dict(small.warehouse.sql(f"show tblproperties {changes}"))
+        ours = {name: stored[name] for name in stored if name.startswith("spark_cdc.")}
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in ours.items())
+        small.warehouse.sql(
+            "set spark.sql.catalog.spark_catalog=builtin",  # holds for all clients
+            f"drop view {changes}",
+            f"create view {changes} tblproperties ({listed})"
+            f" as select * from {small.schema}.{ours['spark_cdc.stored_in']}",
+            "reset spark.sql.catalog.spark_catalog",
+        )
+
+    small.write({"changes": decoded("raw")})
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    make_view_again()
+    small.land("raw", (20, "I", 2, "second", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (2, "second")]
+    make_view_again()
+    small.write({"changes": f"{{{{ config(file_format='{lake.table_format}') }}}}{decoded('raw')}"})
+    run = small.warehouse.dbt(small.home, "run", check=False)
+    assert run.code != 0
+    assert "--full-refresh" in run.output
+    assert small.notes("changes") == [(1, "first"), (2, "second")]
+    for table_format in (lake.table_format, "parquet"):
+        config = f"{{{{ config(file_format='{table_format}') }}}}"
+        small.write({"changes": config + decoded("raw")})
+        small.warehouse.dbt(small.home, "run", "--full-refresh")
+        assert small.notes("changes") == [(1, "first"), (2, "second")]
+        stored = dict(small.warehouse.sql(f"show tblproperties {changes}"))
+        assert stored["spark_cdc.file_format"] == table_format
+
+
 # A hook that holds a run until there is a table `go_on`, for two minutes at most.
 HOLD = """
 {% macro hold() %}
