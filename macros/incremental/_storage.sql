@@ -13,6 +13,13 @@
             "config(materialized='cdc_incremental', file_format='iceberg')"
         ) }}
     {%- endif -%}
+    {%- if file_format == 'parquet' and config.get('location_root') is not none -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'location_root is ' ~ config.get('location_root') ~ ', and file_format is parquet',
+            'no location_root on parquet: each run writes a table, and Spark leaves the files of a table that was given a'
+            ~ ' location when it drops it; but the schema of the model can have one', "create schema lake location 's3a://lake/…'"
+        ) }}
+    {%- endif -%}
     {%- set existing = load_relation(this) -%}
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
     {%- set stored_format = properties.get('spark_cdc.file_format', file_format) -%}
@@ -168,7 +175,6 @@
         {%- do own.update(config.get('tblproperties') or {}) -%}
     {%- endif -%}
     {%- do own.update(properties) -%}
-    {%- set root = config.get('location_root') -%}
 create {{ 'or replace ' if run.file_format != 'parquet' }}table {{ relation }}
 using {{ run.file_format }}
     {%- if is_model %}
@@ -180,9 +186,9 @@ partitioned by (cdc_is_current)
         {%- endif %}
 {{ clustered_cols(label='clustered by') }}
 {{ comment_clause() }}
-    {%- endif %}
-    {%- if root is not none %}
-location {{ spark_cdc._literal(root ~ '/' ~ relation.identifier) }}
+        {%- if config.get('location_root') is not none %}
+location {{ spark_cdc._literal(config.get('location_root') ~ '/' ~ relation.identifier) }}
+        {%- endif %}
     {%- endif %}
     {%- if own %}
 tblproperties ({{ spark_cdc._property_list(own) }})
