@@ -23,6 +23,13 @@
 {#- What the model's body calls: the arguments of `_declare`, which every public macro that can be a body hands over. The
     body is rendered once more for it, now that its references are known. -#}
 {%- macro _declared_call() -%}
+    {%- for node_id in model.depends_on.nodes
+        if (graph.nodes.get(node_id) or {}).get('config', {}).get('materialized') == 'ephemeral' -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', model.name ~ ' reads the ephemeral model ' ~ node_id.split('.')[-1],
+            'relations that are there from one statement of a run to the next, such as views', "config(materialized='view')"
+        ) }}
+    {%- endfor -%}
     {%- set calls = [] -%}
     {%- do model.update({'spark_cdc_calls': calls}) -%}
     {%- set body = render(model.raw_code) -%}

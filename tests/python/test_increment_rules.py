@@ -226,7 +226,9 @@ def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -
     """Of three runs the last one finds the files of the first gone, where it can do without."""
     small = Small(lake, tmp_path, "small_unread")
     small.begin("raw")
-    config = f"{{{{ config(file_format='{lake.table_format}', raw_watermark='landed') }}}}\n"
+    root = f"location_root='{tmp_path}/lake'"
+    given = f"file_format='{lake.table_format}', raw_watermark='landed', {root}"
+    config = f"{{{{ config({given}) }}}}\n"
     small.write(
         {
             "changes": config + decoded("raw"),
@@ -235,15 +237,15 @@ def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -
     )
     small.land("raw", (10, "I", 1, "first", "a", 1), (20, "U", 1, "second", "a", 1))
     small.warehouse.dbt(small.home, "run")
-    tables = lake.home / "server" / "warehouse" / f"{small.schema}.db"
+    own = f"{lake.home}/server/warehouse/{small.schema}.db"
     unread = [
         part
-        for model, files in {
-            "changes": "**/*.parquet",
-            "changes__cdc_raw_*": "**/*.parquet",
-            "history": "**/cdc_is_current=false/*.parquet",
+        for folder, files in {
+            f"{tmp_path}/lake/changes": "**/*.parquet",
+            f"{own}/changes__cdc_raw_*": "**/*.parquet",
+            f"{tmp_path}/lake/history": "**/cdc_is_current=false/*.parquet",
         }.items()
-        for part in tables.glob(f"{model}/{files}")
+        for part in Path("/").glob(f"{folder[1:]}/{files}")
         if "_delta_log" not in part.parts
     ]
     assert len(unread) >= 3
@@ -354,6 +356,7 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
 
 def test_what_dbt_promises_holds(small: Small) -> None:
     small.begin("raw")
+    raw_columns = ", ".join(f"{{name: {name}, data_type: {SMALL[name]}}}" for name in SMALL)
     small.write(
         {
             "changes": decoded("raw"),
@@ -362,6 +365,9 @@ def test_what_dbt_promises_holds(small: Small) -> None:
             "two_calls": f"{decoded('raw')} union all {decoded('raw')}",
             "no_call": "select 1 as one",
             "unknown_mark": "{{ config(raw_watermark='arrived') }}\n" + decoded("raw"),
+            "placed": "{{ config(location_root='/lake') }}\n" + decoded("raw"),
+            "brief": "{{ config(materialized='ephemeral') }}\nselect * from raw",
+            "of_brief": decoded("raw").replace("source('landing', 'raw')", "ref('brief')"),
         },
         "models:\n"
         "  - name: changes\n"
@@ -382,7 +388,9 @@ def test_what_dbt_promises_holds(small: Small) -> None:
         "      - {name: cdc_operation, data_type: string}\n"
         "  - name: untrue\n"
         "    config: {contract: {enforced: true}}\n"
-        "    columns: [{name: id, data_type: string}]\n",
+        "    columns: [{name: id, data_type: string}]\n"
+        "  - name: brief\n"
+        f"    columns: [{raw_columns}]\n",
     )
     small.land("raw", (1, "I", 1, "first", "a", 1))
     for _ in range(2):
@@ -395,12 +403,16 @@ def test_what_dbt_promises_holds(small: Small) -> None:
             "two_calls": "error",
             "no_call": "error",
             "unknown_mark": "error",
+            "placed": "error",
+            "of_brief": "error",
         }, run.output
         messages = {name: result["message"] for name, result in run.results().items()}
         assert "contract" in messages["untrue"]
         for name in ("two_calls", "no_call"):
             assert "one call of a decoder" in messages[name], messages[name]
         assert "raw_watermark names the column arrived" in messages["unknown_mark"]
+        assert "location_root is /lake, and file_format is parquet" in messages["placed"]
+        assert "reads the ephemeral model brief" in messages["of_brief"]
         assert small.notes("current_post") == [(1, "first")]
         described = small.warehouse.sql(f"describe extended {small.schema}.current")
         assert ("id", "bigint", "The one and only.") in described
