@@ -31,18 +31,28 @@
     {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment)) }}
 {%- endmacro -%}
 
-{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the SQL of the `views` over
-    it. None where there is none: then everything is built anew each time. -#}
+{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the `views` over it. None
+    where there is none: then everything is built anew each time. -#}
 {%- macro _incremental_upstream(node, views=[]) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' -%}
         {{ return(none) }}
-    {%- elif node.config.materialized == 'cdc_incremental' -%}
-        {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
+    {%- endif -%}
+    {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
+    {%- if node.config.materialized == 'cdc_incremental' -%}
         {{ return({'relation': relation, 'views': views}) }}
     {%- elif node.config.materialized == 'view' and node.depends_on.nodes | length == 1 -%}
-        {{ return(spark_cdc._incremental_upstream(graph.nodes.get(node.depends_on.nodes[0]), views + [node.raw_code])) }}
+        {{ return(spark_cdc._incremental_upstream(graph.nodes.get(node.depends_on.nodes[0]), views + [relation])) }}
     {%- endif -%}
     {{ return(none) }}
+{%- endmacro -%}
+
+{#- The SQL of a view as it was made: what stands in its file may say something else with other variables. -#}
+{%- macro _view_text(view) -%}
+    {%- set texts = [] -%}
+    {%- for row in run_query('describe extended ' ~ view) if row[0] == 'View Text' -%}
+        {%- do texts.append(row[1]) -%}
+    {%- endfor -%}
+    {{ return(texts | last) }}
 {%- endmacro -%}
 
 {#- What the upstream has that the model has not seen: `last`, its last batch; `generation`; `new`, whether there is
@@ -53,8 +63,10 @@
     {%- endif -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
     {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
+    {%- set texts = [] -%}
+    {%- for view in upstream.views -%}{%- do texts.append(spark_cdc._view_text(view)) -%}{%- endfor -%}
     {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
-        ~ (' ' ~ local_md5(upstream.views | join) if upstream.views else '') -%}
+        ~ (' ' ~ local_md5(texts | join) if texts else '') -%}
     {#- batches of another generation do not compare with what was applied -#}
     {%- set before = run.properties.get('spark_cdc.applied', '')
         if run.properties.get('spark_cdc.upstream') == generation else '' -%}

@@ -144,7 +144,7 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
         {
             "changes": decoded("raw"),
             "passed_on": "{{ config(materialized='view') }}\n"
-            "select *, id % 2 as odd from {{ ref('changes') }}",
+            "select *, id % 2 as odd from {{ ref('changes') }} where id <> {{ var('without', 0) }}",
             "current": "{{ spark_cdc.current_state(ref('passed_on'), key=['id']) }}",
         }
     )
@@ -169,6 +169,8 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
     versions = {name for name in helpers if not name.startswith("raw_")}
     # the table and the one before it, of each model; nothing that a run needed for itself
     assert len(versions) == 4 and all(name.isdigit() for name in versions)
+    small.warehouse.dbt(small.home, "run", "--vars", "{without: 2}")
+    assert small.notes("current") == [(1, "second")]
 
 
 def test_a_version_outlives_a_truncate_once(small: Small) -> None:
