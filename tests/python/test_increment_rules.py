@@ -277,7 +277,7 @@ def test_a_model_moves_to_a_table_format_and_back(lake: Warehouse, tmp_path: Pat
     changes = f"{small.schema}.changes"
 
     def make_view_again() -> None:
-        """Make it as Spark does without the format: Iceberg's catalog has views of its own."""
+        """Make it as Spark does without Iceberg's catalog, which has views of its own."""
         stored = dict(small.warehouse.sql(f"show tblproperties {changes}"))
         ours = {name: stored[name] for name in stored if name.startswith("spark_cdc.")}
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in ours.items())
@@ -290,23 +290,25 @@ def test_a_model_moves_to_a_table_format_and_back(lake: Warehouse, tmp_path: Pat
         )
 
     small.write({"changes": decoded("raw")})
-    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.land("raw", (10, "I", 1, "first", "a", 1), (20, "I", 2, "second", "a", 1))
     small.warehouse.dbt(small.home, "run")
-    make_view_again()
-    small.land("raw", (20, "I", 2, "second", "a", 1))
-    small.warehouse.dbt(small.home, "run")
-    assert small.notes("changes") == [(1, "first"), (2, "second")]
-    make_view_again()
+    expected = [(1, "first"), (2, "second")]
+    if lake.table_format == "iceberg":
+        make_view_again()
+        small.land("raw", (30, "I", 3, "third", "a", 1))
+        small.warehouse.dbt(small.home, "run")
+        expected.append((3, "third"))
+        make_view_again()
     small.write({"changes": f"{{{{ config(file_format='{lake.table_format}') }}}}{decoded('raw')}"})
     run = small.warehouse.dbt(small.home, "run", check=False)
     assert run.code != 0
     assert "--full-refresh" in run.output
-    assert small.notes("changes") == [(1, "first"), (2, "second")]
+    assert small.notes("changes") == expected
     for table_format in (lake.table_format, "parquet"):
         config = f"{{{{ config(file_format='{table_format}') }}}}"
         small.write({"changes": config + decoded("raw")})
         small.warehouse.dbt(small.home, "run", "--full-refresh")
-        assert small.notes("changes") == [(1, "first"), (2, "second")]
+        assert small.notes("changes") == expected
         stored = dict(small.warehouse.sql(f"show tblproperties {changes}"))
         assert stored["spark_cdc.file_format"] == table_format
 
