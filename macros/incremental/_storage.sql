@@ -16,8 +16,8 @@
     {%- if file_format == 'parquet' and config.get('location_root') is not none -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'location_root is ' ~ config.get('location_root') ~ ', and file_format is parquet',
-            'no location_root on parquet: each run writes a table, and Spark leaves the files of a table that was given a'
-            ~ ' location when it drops it; but the schema of the model can have one', "create schema lake location 's3a://lake/…'"
+            'location_root on iceberg and delta; on parquet a schema with a location: each run makes a table and drops one, and'
+            ~ ' Spark leaves the files of a table that was given a location itself', "create schema lake location 's3a://lake/…'"
         ) }}
     {%- endif -%}
     {%- set existing = load_relation(this) -%}
