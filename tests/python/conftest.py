@@ -178,7 +178,7 @@ def start_server(home: Path, port: int, *options: str) -> None:
 
 
 # Without code that Spark generates and Java compiles: sooner done with small tables. Nothing may
-# come out otherwise; the server of `warehouse` has it.
+# come out otherwise; the demo, generated workloads and increments on parquet have it.
 INTERPRETED = (
     *("--conf", "spark.sql.codegen.wholeStage=false"),
     *("--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
@@ -215,6 +215,15 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
     with running(tmp_path_factory.mktemp("warehouse"), *UNSYNCED) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def interpreted(warehouse: Warehouse) -> Iterator[None]:
+    """Do without generated code in the tests of a module; a setting holds for all clients."""
+    settings = [word for word in INTERPRETED if word != "--conf"]
+    warehouse.sql(*(f"set {setting}" for setting in settings))
+    yield
+    warehouse.sql(*(f"reset {setting.split('=')[0]}" for setting in settings))
 
 
 @pytest.fixture(scope="session", params=["iceberg", "delta"])

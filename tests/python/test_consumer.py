@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 from conftest import ROOT, DbtRun, Warehouse, lint
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 CONSUMER = ROOT / "tests" / "consumer"
 OWN = ["--select", "path:models/own"]
 
@@ -36,9 +38,13 @@ def consumer(warehouse: Warehouse) -> Path:
 
 @pytest.fixture(scope="module")
 def unit_tests(warehouse: Warehouse, consumer: Path) -> DbtRun:
-    """Run all unit tests, in a warehouse that has no table."""
+    """Run all unit tests, in a warehouse that has no table.
+
+    One after the other: those of one model have one temporary view, and clients share a session.
+    """
+    chosen = ["--select", "test_type:unit", "--threads", "1"]
     schemas = {"SPARK_CDC_SCHEMA": "consumer_units"}
-    return warehouse.dbt(consumer, "test", "--select", "test_type:unit", env=schemas, check=False)
+    return warehouse.dbt(consumer, "test", *chosen, env=schemas, check=False)
 
 
 @pytest.fixture

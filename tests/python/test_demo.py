@@ -28,9 +28,12 @@ SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", "--exclude", "
 def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in a session; the folder that has its tables."""
     home = tmp_path_factory.mktemp("session")
+    given = (PROFILES / "profiles.yml").read_text()
+    few = "method: session\n      server_side_parameters: {spark.sql.shuffle.partitions: '2'}"
+    (home / "profiles.yml").write_text(given.replace("method: session", few))
     settings = {
         "SPARK_CDC_DIR": str(home / "spark"),
-        "DBT_PROFILES_DIR": str(PROFILES),
+        "DBT_PROFILES_DIR": str(home),
         "DBT_TARGET_PATH": str(home / "target"),
         "DBT_LOG_PATH": str(home / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",

@@ -12,6 +12,8 @@ import pytest
 from conftest import ROOT, Warehouse
 from spark_cdc_udfs.directory import wait_for
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 SMALL = {
     "header__change_seq": "string",
     "header__change_oper": "string",
