@@ -2,7 +2,7 @@
     README's section "Rules". No format is known here. -#}
 
 {#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
-    both as the relation spells them. Bad arguments stop. -#}
+    both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}
 {%- macro _changed_table(macro_name, changes, key, columns) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
     {%- set there = spark_cdc.columns_of(changes) -%}
@@ -26,13 +26,20 @@
         {%- set wanted = spark_cdc._resolve_names(macro_name, 'columns', columns, names, example) -%}
         {%- set names = names | select('in', key_names + wanted) | list -%}
     {%- endif -%}
-    {%- set collated = [] -%}
-    {%- for name in key_names if ' collate ' in there[name] | lower -%}{%- do collated.append(name) -%}{%- endfor -%}
+    {%- set collated, key_collated = {}, [] -%}
+    {%- for name in names if ' collate ' in there[name] | lower -%}
+        {%- if name in key_names -%}
+            {%- do key_collated.append(name) -%}
+        {%- else -%}
+            {%- do collated.update({name: there[name]}) -%}
+        {%- endif -%}
+    {%- endfor -%}
     {{ return({
         'columns': names,
         'key': key_names,
         'attributes': names | reject('in', key_names) | list,
-        'key_is_collated': collated | length > 0,
+        'collated': collated,
+        'key_is_collated': key_collated | length > 0,
     }) }}
 {%- endmacro -%}
 
@@ -208,7 +215,10 @@ plain_steps as (
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_begin
     from plain_compared
     where
-        (cdc_adds >= 0 and not cdc_after <=> cdc_after_before)
+        (
+            cdc_adds >= 0
+            and not ({{ spark_cdc._is_same_row('cdc_after.cdc_row', 'cdc_after_before.cdc_row', table.collated) | indent(16) }})
+        )
         or (cdc_adds < 0 and cdc_after_before is not null)
 ),
 
@@ -395,7 +405,11 @@ compared as (
 judged as (
     select
         *,
-        cdc_arrives and not (cdc_exists_before and cdc_row_before <=> cdc_row) as cdc_sets_value,
+        cdc_arrives
+        and not (
+            cdc_exists_before
+            and {{ spark_cdc._is_same_row('cdc_row_before', 'cdc_row', table.collated) | indent(12) }}
+        ) as cdc_sets_value,
         cdc_exists_before and not cdc_exists_after as cdc_takes_away,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_event
     from compared
@@ -441,7 +455,11 @@ steps as (
     select
         *,
         cdc_truncates_after as cdc_truncates_passed,
-        cdc_exists_at_end and not (cdc_existed and cdc_row_found <=> cdc_row) as cdc_begins,
+        cdc_exists_at_end
+        and not (
+            cdc_existed
+            and {{ spark_cdc._is_same_row('cdc_row_found', 'cdc_row', table.collated) | indent(12) }}
+        ) as cdc_begins,
         case
             when cdc_exists_at_end then cdc_event
             when cdc_last_step.cdc_taken then cdc_last_step.cdc_event
@@ -452,7 +470,8 @@ steps as (
         end as cdc_step,
         cdc_existed and not cdc_exists_at_end as cdc_ends,
         -- A truncate that the same transaction makes good, with the very row, is seen by no other transaction.
-        cdc_existed and cdc_exists_at_end and cdc_row_found <=> cdc_row
+        cdc_existed and cdc_exists_at_end
+        and {{ spark_cdc._is_same_row('cdc_row_found', 'cdc_row', table.collated) | indent(8) }}
         and cdc_truncates_before < cdc_truncates_after as cdc_continues
     from transactions
     -- not `=`: from an equality of two columns Spark infers others through every expression above, for minutes

@@ -23,6 +23,21 @@
 {%- macro _raw_json(columns) -%}
     {%- set fields = [] -%}
     {%- for name, data_type in columns.items() -%}
+{#- A value of `data_type` as what equals another only if it is the same, where a collation calls more texts equal. -#}
+{%- macro _bytewise(expression, data_type) -%}
+    {{ return('cast(' ~ expression ~ ' as string collate utf8_binary)' if ' collate ' in data_type | lower else expression) }}
+{%- endmacro -%}
+
+{#- Whether two rows, structs with columns of these types, a dict, hold the same values. -#}
+{%- macro _is_same_row(left, right, types) -%}
+{{ left }} <=> {{ right }}
+    {%- for name, data_type in types.items() if ' collate ' in data_type | lower %}
+        {%- set column = '.' ~ spark_cdc._quote(name) %}
+and {{ spark_cdc._bytewise(left ~ column, data_type) }}
+<=> {{ spark_cdc._bytewise(right ~ column, data_type) }}
+    {%- endfor %}
+{%- endmacro -%}
+
         {%- set value = spark_cdc._quote(name) -%}
         {%- do fields.append(
             spark_cdc._literal(name) ~ ', ' ~ ('hex(' ~ value ~ ')' if data_type | lower == 'binary' else value)

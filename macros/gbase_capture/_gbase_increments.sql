@@ -218,9 +218,9 @@ limit 1
 {#- What changes in the model's events. Where the captures went on, nothing is taken out: an event that another capture has
     told before only changes hands if that one comes first. -#}
 {%- macro _gbase_events_difference(run, goes_on) -%}
-    {%- set names = [] -%}
+    {%- set columns = {} -%}
     {%- for column in adapter.get_columns_in_relation(run.target) if column.name != 'cdc_batch' -%}
-        {%- do names.append(column.name) -%}
+        {%- do columns.update({column.name: column.dtype}) -%}
     {%- endfor -%}
     {%- set events = spark_cdc._gbase_select(run) -%}
     {%- set existing = 'select * from ' ~ run.target -%}
@@ -241,7 +241,7 @@ select
     {{ spark_cdc._literal(run.batch) }} as cdc_batch
 from (
     {{ spark_cdc._difference(
-        existing, events, ['cdc_sequence'], names, goes='false' if goes_on else 'true', keep_old=true
+        existing, events, ['cdc_sequence'], columns, goes='false' if goes_on else 'true', keep_old=true
     ) | indent(4) }}
 ) as difference
 {%- endmacro -%}

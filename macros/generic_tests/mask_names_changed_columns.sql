@@ -1,8 +1,8 @@
 {#- The columns that an update names as changed are those that differ from its before image. See _generic_tests.yml. -#}
 {%- test mask_names_changed_columns(model, leave_out=[]) -%}
 {%- if execute -%}
-{%- set names = [] -%}
-{%- for name in spark_cdc.columns_of(model) if not (name | lower).startswith('cdc_') -%}
+{%- set names, types = [], spark_cdc.columns_of(model) -%}
+{%- for name in types if not (name | lower).startswith('cdc_') -%}
     {%- do names.append(name) -%}
 {%- endfor -%}
 {%- set left_out = spark_cdc._resolve_names(
@@ -29,8 +29,9 @@ with updates as (
         ) as named,
         array_compact(array(
             {%- for name in compared %}
+            {%- set column = spark_cdc._quote(name) %}
             if(
-                cdc_before.{{ spark_cdc._quote(name) }} <=> {{ spark_cdc._quote(name) }},
+                {{ spark_cdc._bytewise('cdc_before.' ~ column, types[name]) }} <=> {{ spark_cdc._bytewise(column, types[name]) }},
                 null,
                 {{ spark_cdc._literal(name | lower) }}
             ){{ ',' if not loop.last }}

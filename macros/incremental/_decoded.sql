@@ -249,9 +249,9 @@ where
 
 {#- What changes in the model's events. -#}
 {%- macro _events_difference(run, low, high) -%}
-    {%- set names = [] -%}
+    {%- set columns = {} -%}
     {%- for column in adapter.get_columns_in_relation(run.target) if column.name != 'cdc_batch' -%}
-        {%- do names.append(column.name) -%}
+        {%- do columns.update({column.name: column.dtype}) -%}
     {%- endfor -%}
     {%- set existing -%}
 select * from {{ run.target }}
@@ -263,7 +263,7 @@ select
     *,
     {{ spark_cdc._literal(run.batch) }} as cdc_batch
 from (
-    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], names, keep_old=true) | indent(4) }}
+    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], columns, keep_old=true) | indent(4) }}
 ) as difference
 {%- endmacro -%}
 

@@ -430,9 +430,9 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A select of what differs between two selects of rows with the same `columns` and, both, one row for each `identity`: the
-    rows of `made` that `existing` has not, or has otherwise, and, as cdc_is_removed, those that it alone has, if they meet
-    `goes`, a condition on `existing`. With `keep_old`, cdc_old is the row of `existing`. -#}
+{#- A select of what differs between two selects of rows with the same `columns`, a dict of name -> type, and, both, one row
+    for each `identity`: the rows of `made` that `existing` has not, or has otherwise, and, as cdc_is_removed, those that it
+    alone has, if they meet `goes`, a condition on `existing`. With `keep_old`, cdc_old is the row of `existing`. -#}
 {%- macro _difference(existing, made, identity, columns, goes='true', keep_old=false) -%}
     {%- set same = [] -%}
     {%- for name in identity -%}
@@ -465,7 +465,9 @@ compared as (
     full outer join made
         on {{ same | join(' and ') }}
     where
-        not existing.cdc_row <=> made.cdc_row
+        not (
+            {{ spark_cdc._is_same_row('existing.cdc_row', 'made.cdc_row', columns) | indent(12) }}
+        )
         and (made.cdc_row is not null or {{ goes }})
 )
 
