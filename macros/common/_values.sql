@@ -1,8 +1,12 @@
 {#- Values of raw rows: to the declared types, and verbatim for quarantine. -#}
 
-{#- A raw value as `data_type`; null if it is not one. Text without a zone is UTC. -#}
+{#- A raw value as `data_type`; null if it is not one. Text without a zone is UTC. char and varchar are strings, as in every
+    select: a table that is made of it then takes longer values too. -#}
 {%- macro _typed(expression, type_there, data_type) -%}
     {%- set wanted, there = data_type | lower | replace(' ', ''), type_there | lower | replace(' ', '') -%}
+    {%- if wanted.startswith(('char(', 'varchar(')) -%}
+        {%- set wanted, data_type = 'string', 'string' -%}
+    {%- endif -%}
     {%- if wanted == there -%}
         {{ return(expression) }}
     {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
@@ -19,10 +23,6 @@
     {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
 {%- endmacro -%}
 
-{#- The raw row as JSON, binary as hex, NULLs kept. `columns` as columns_of gives them. -#}
-{%- macro _raw_json(columns) -%}
-    {%- set fields = [] -%}
-    {%- for name, data_type in columns.items() -%}
 {#- A value of `data_type` as what equals another only if it is the same, where a collation calls more texts equal. -#}
 {%- macro _bytewise(expression, data_type) -%}
     {{ return('cast(' ~ expression ~ ' as string collate utf8_binary)' if ' collate ' in data_type | lower else expression) }}
@@ -38,6 +38,10 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
     {%- endfor %}
 {%- endmacro -%}
 
+{#- The raw row as JSON, binary as hex, NULLs kept. `columns` as columns_of gives them. -#}
+{%- macro _raw_json(columns) -%}
+    {%- set fields = [] -%}
+    {%- for name, data_type in columns.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
         {%- do fields.append(
             spark_cdc._literal(name) ~ ', ' ~ ('hex(' ~ value ~ ')' if data_type | lower == 'binary' else value)

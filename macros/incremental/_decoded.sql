@@ -104,7 +104,8 @@
 
 
 {#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; NULLs do
-    not count, so a column that is added later changes no old row) and the group. -#}
+    not count, so a column that is added later changes no old row) and the group. Where they are kept a varchar is a string,
+    so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
     {%- set parts = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
@@ -117,8 +118,9 @@
         ) -%}
     {%- endfor -%}
 select
-    {%- for name in run.call.layout.types_there %}
-    {{ spark_cdc._quote(name) }},
+    {%- for name, data_type in run.call.layout.types_there.items() %}
+        {%- set column = spark_cdc._quote(name) %}
+    {{ 'cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column }},
     {%- endfor %}
     xxhash64(
         {{ parts | join(',\n') | indent(8) }}
@@ -134,11 +136,27 @@ from {{ relation }}
 {#- Writes the raw rows that were not read yet into `run.read`. A row that is there more often than it was read is new
     for the rest. -#}
 {%- macro _read_new_rows(run) -%}
-    {%- set there = [] -%}
-    {%- for column in adapter.get_columns_in_relation(run.raw) -%}{%- do there.append(column.name | lower) -%}{%- endfor -%}
+    {%- set kept = {} -%}
+    {%- for column in adapter.get_columns_in_relation(run.raw) -%}
+        {%- do kept.update({column.name | lower: column.dtype}) -%}
+    {%- endfor -%}
     {%- set added = [] -%}
-    {%- for name, data_type in run.call.layout.types_there.items() if name | lower not in there -%}
-        {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ data_type) -%}
+    {%- for name, data_type in run.call.layout.types_there.items() -%}
+        {%- set data_type_kept = kept.get(name | lower) -%}
+        {%- if data_type_kept is none -%}
+            {%- do added.append(
+                spark_cdc._quote(name) ~ ' ' ~ ('string' if (data_type | lower).startswith('varchar') else data_type)
+            ) -%}
+        {%- elif data_type_kept.startswith('char(') and data_type_kept != data_type | lower -%}
+            {#- with more blanks behind its values every row would be another -#}
+            {{ spark_cdc._stop(
+                'cdc_incremental',
+                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ data_type_kept ~ ', which is now '
+                ~ data_type,
+                'to build the model anew from the rows that the raw relation has now',
+                'dbt run --full-refresh --select ' ~ model.name
+            ) }}
+        {%- endif -%}
     {%- endfor -%}
     {%- if added -%}
         {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}

@@ -21,7 +21,7 @@ SMALL = {
     "header__transaction_id": "string",
     "id": "bigint",
     "note": "string",
-    "part": "string",
+    "part": "varchar(9)",
     "landed": "int",
 }
 CURRENT = "{{ spark_cdc.current_state(ref('changes'), key=['id']) }}"
@@ -208,16 +208,21 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1))
     small.warehouse.dbt(small.home, "run")
     raw = f"{small.schema}.raw"
-    small.warehouse.sql(f"truncate table {raw}", f"alter table {raw} add columns (extra date)")
+
+    def make_again(**types: str) -> None:
+        columns = ", ".join(f"{name} {kind}" for name, kind in (SMALL | types).items())
+        small.warehouse.sql(f"drop table {raw}", f"create table {raw} ({columns}) using parquet")
+
+    make_again(part="varchar(30)", extra="date", code="char(2)")
     small.warehouse.sql(
         f"insert into {raw} select '2026010100000003' || lpad('30', 19, '0'), 'U', null, null, 2,"
-        " 'second', 'b', 2, date'2026-01-01'"
+        " 'second', 'more than nine letters', 2, date'2026-01-01', 'c'"
     )
     small.warehouse.dbt(small.home, "run")
     found = small.warehouse.sql(
-        f"select id, note, cast(extra as string) from {small.schema}.current order by id"
+        f"select id, part, cast(extra as string), code from {small.schema}.current order by id"
     )
-    assert found == [(1, "first", None), (2, "second", "2026-01-01")]
+    assert found == [(1, "a", None, None), (2, "more than nine letters", "2026-01-01", "c ")]
     small.write({"changes": decoded("raw").replace("bigint", "string")})
     run = small.warehouse.dbt(small.home, "run", check=False)
     assert run.code != 0
@@ -225,6 +230,10 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert "--full-refresh" in run.output
     small.warehouse.dbt(small.home, "run", "--full-refresh")
     assert small.notes("current") == [("2", "second")]
+    make_again(part="varchar(30)", extra="date", code="char(3)")
+    run = small.warehouse.dbt(small.home, "run", check=False)
+    assert run.code != 0
+    assert "the column code of type char(2), which is now char(3)" in run.output
 
 
 def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -> None:
