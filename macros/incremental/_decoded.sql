@@ -133,6 +133,17 @@ select
 from {{ relation }}
 {%- endmacro -%}
 
+{#- The type that a raw column has where the rows that were read are kept: not each format has all. -#}
+{%- macro _type_as_kept(data_type, file_format) -%}
+    {%- set type_there = data_type | lower -%}
+    {%- if type_there.startswith('varchar(') or (file_format == 'iceberg' and type_there.startswith(('char(', 'string'))) -%}
+        {{ return('string') }}
+    {%- elif file_format == 'iceberg' and type_there in ('tinyint', 'smallint') -%}
+        {{ return('int') }}
+    {%- endif -%}
+    {{ return(data_type) }}
+{%- endmacro -%}
+
 {#- Writes the raw rows that were not read yet into `run.read`. A row that is there more often than it was read is new
     for the rest. -#}
 {%- macro _read_new_rows(run) -%}
@@ -142,18 +153,16 @@ from {{ relation }}
     {%- endfor -%}
     {%- set added = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
-        {%- set data_type_kept = kept.get(name | lower) -%}
-        {%- if data_type_kept is none -%}
-            {%- do added.append(
-                spark_cdc._quote(name) ~ ' ' ~ ('string' if (data_type | lower).startswith('varchar') else data_type)
-            ) -%}
-        {%- elif data_type_kept.startswith('char(') and data_type_kept != data_type | lower -%}
-            {#- with more blanks behind its values every row would be another -#}
+        {%- set type_now = spark_cdc._type_as_kept(data_type, run.file_format) -%}
+        {%- set type_kept = kept.get(name | lower) -%}
+        {%- if type_kept is none -%}
+            {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ type_now) -%}
+        {%- elif type_kept | lower != type_now | lower and '<' not in type_kept ~ type_now -%}
+            {#- by their hashes all rows would be others -#}
             {{ spark_cdc._stop(
                 'cdc_incremental',
-                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ data_type_kept ~ ', which is now '
-                ~ data_type,
-                'to build the model anew from the rows that the raw relation has now',
+                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
+                'the type that it had (a view can cast it); to build the model anew, from the rows that the raw relation has now',
                 'dbt run --full-refresh --select ' ~ model.name
             ) }}
         {%- endif -%}

@@ -230,10 +230,11 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert "--full-refresh" in run.output
     small.warehouse.dbt(small.home, "run", "--full-refresh")
     assert small.notes("current") == [("2", "second")]
-    make_again(part="varchar(30)", extra="date", code="char(3)")
-    run = small.warehouse.dbt(small.home, "run", check=False)
-    assert run.code != 0
-    assert "the column code of type char(2), which is now char(3)" in run.output
+    for column, before, after in (("code", "char(2)", "char(3)"), ("landed", "int", "bigint")):
+        make_again(**{"part": "varchar(30)", "extra": "date", "code": "char(2)", column: after})
+        run = small.warehouse.dbt(small.home, "run", check=False)
+        assert run.code != 0
+        assert f"the column {column} of type {before}, which is now {after}" in run.output
 
 
 def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -> None:
