@@ -410,13 +410,14 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
     {%- for column in run_query('describe query ' ~ sql) -%}
         {%- do now.update({column.col_name | lower: column.data_type}) -%}
     {%- endfor -%}
-    {#- in a select Spark knows char and varchar as string -#}
     {%- set lost = [] -%}
     {%- for column in adapter.get_columns_in_relation(run.target) if not column.name.startswith('cdc_') -%}
         {%- set type_now = now.get(column.name | lower) -%}
+        {#- Spark says string for the char and varchar of a select -#}
+        {%- set type_before = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', column.dtype) -%}
         {%- if type_now is none -%}
             {%- do lost.append(column.name ~ ', which its model no longer gives') -%}
-        {%- elif modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', column.dtype) != type_now -%}
+        {%- elif type_now != type_before -%}
             {%- do lost.append(column.name ~ ' of type ' ~ column.dtype ~ ', which is now ' ~ type_now) -%}
         {%- endif -%}
     {%- endfor -%}
