@@ -62,6 +62,7 @@
         {{ return({'last': none, 'generation': '', 'new': true, 'touch_all': true}) }}
     {%- endif -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
+    {%- if upstream.views -%}{%- do spark_cdc._look_anew(upstream.relation) -%}{%- endif -%}
     {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
     {%- set texts = [] -%}
     {%- for view in upstream.views -%}{%- do texts.append(spark_cdc._view_text(view)) -%}{%- endfor -%}
@@ -74,6 +75,7 @@
     {%- set has_replaced = spark_cdc._is_there(replaced) -%}
     {%- set rows = [run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0]] -%}
     {%- if has_replaced -%}
+        {%- do run_query('refresh table ' ~ replaced) -%}
         {%- do rows.append(run_query(spark_cdc._news_of(replaced, applied)).rows[0]) -%}
     {%- endif -%}
     {%- set lasts, froms = rows | map(attribute=0) | select | list, rows | map(attribute=1) | select | list -%}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -95,6 +96,11 @@ class Small:
         )
         self.warehouse.sql(f"insert into {self.schema}.{raw} ({', '.join(SMALL)}) values {values}")
 
+    @property
+    def tables(self) -> Path:
+        """Where the tables of the schema lie."""
+        return self.warehouse.home / "server" / "warehouse" / f"{self.schema}.db"
+
     def notes(self, model: str) -> list[tuple[Any, ...]]:
         return self.warehouse.sql(f"select id, note from {self.schema}.{model} order by id, note")
 
@@ -138,6 +144,62 @@ def test_a_watermark_says_where_new_rows_begin(small: Small) -> None:
     small.warehouse.dbt(small.home, "run")
     assert [row[0] for row in small.notes("of_one")] == [1, 2, 5, 6]
     assert [row[0] for row in small.notes("of_many")] == [1, 2, 3, 5, 6, 7, 8]
+
+
+def test_files_that_others_land_are_read(small: Small) -> None:
+    """Spark remembers the files of a table that it has read, and is not told of new ones."""
+    small.begin("raw", "elsewhere", "seen")
+    small.warehouse.sql(
+        f"drop table {small.schema}.seen",
+        f"create view {small.schema}.seen as select * from {small.schema}.raw",
+    )
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "of_view": decoded("seen"),
+            "whole": "{{ config(materialized='table') }}\n" + decoded("raw"),
+        }
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    for number, model in enumerate(("changes", "of_view", "whole"), start=2):
+        small.land("elsewhere", (number, "I", number, "next", "a", 1))
+        for file in (small.tables / "elsewhere").glob("*.parquet"):
+            shutil.copy(file, small.tables / "raw" / f"{number}-{file.name}")
+        small.warehouse.sql(f"truncate table {small.schema}.elsewhere")
+        small.warehouse.dbt(small.home, "run", "--select", model)
+        assert len(small.notes(model)) == number, model
+
+
+def test_what_another_server_writes_is_read(small: Small) -> None:
+    small.begin("raw")
+    small.write({"changes": decoded("raw"), "current": CURRENT})
+    small.land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (1, "I", 1, "in conflict", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(2, "first")]
+
+    # what this run adds is as if another server had added it
+    kept = "changes__cdc_r[ae]*/*.parquet"  # raw rows, and replaced events
+    before = set(small.tables.glob(kept))
+    small.land("raw", (2, "I", 2, "in conflict", "a", 1), (3, "I", 3, "third", "a", 1))
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
+    assert small.notes("changes") == [(3, "third")]
+    added = set(small.tables.glob(kept)) - before
+    assert len({file.parent for file in added}) == 2
+    for file in added:
+        file.rename(file.with_name("." + file.name))
+    for table in {file.parent.name for file in added}:
+        name = f"{small.schema}.{table}"
+        small.warehouse.sql(f"refresh table {name}", f"select * from {name}")
+    for file in added:
+        file.with_name("." + file.name).rename(file)
+
+    small.warehouse.sql(f"truncate table {small.schema}.raw")
+    small.land("raw", (4, "I", 4, "fourth", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == small.notes("current") == [(3, "third"), (4, "fourth")]
 
 
 def test_nothing_new_writes_nothing(small: Small) -> None:
