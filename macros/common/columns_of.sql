@@ -107,11 +107,12 @@
 {%- endmacro -%}
 
 {#- Has Spark look at a relation anew. It remembers the files and columns of a table (Iceberg: the whole table) that it has
-    read, and what others do to the table, in another process, does not reach it. A raw relation that a unit test gives,
-    or that is not there, is left alone. -#}
+    read, and what others do to the table, in another process, does not reach it. What a unit test gives, or is not there,
+    is left alone; and so is everything where `cdc_incremental` renders a body that was compiled just before. -#}
 {%- macro _look_anew(relation) -%}
     {%- set relation = spark_cdc._tested_relation(relation) -%}
-    {%- if execute and relation is not string and not (relation.identifier | string).startswith('__dbt__cte__') -%}
+    {%- set is_done = not execute or (model is defined and model.spark_cdc_calls is defined) -%}
+    {%- if not is_done and relation is not string and not (relation.identifier | string).startswith('__dbt__cte__') -%}
         {%- set plain = api.Relation.create(schema=relation.schema, identifier=relation.identifier) -%}
         {%- if load_relation(plain) is not none -%}{%- do run_query('refresh table ' ~ plain) -%}{%- endif -%}
     {%- endif -%}

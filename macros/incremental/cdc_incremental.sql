@@ -41,6 +41,13 @@
             "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
+    {%- set relation = calls[0].layout.relation if calls[0].layout else calls[0].changes -%}
+    {%- if relation.event_time_filter -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', '--sample leaves out a part of ' ~ relation.schema ~ '.' ~ relation.identifier,
+            'all of it: what a run leaves out, later ones would take for read', 'dbt run --select ' ~ model.name
+        ) }}
+    {%- endif -%}
     {{ return(calls[0]) }}
 {%- endmacro -%}
 

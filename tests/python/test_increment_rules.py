@@ -450,7 +450,7 @@ def test_what_dbt_promises_holds(small: Small) -> None:
         },
         "models:\n"
         "  - name: changes\n"
-        "    config: {partition_by: [cdc_operation]}\n"
+        "    config: {partition_by: [cdc_operation], event_time: cdc_commit_at}\n"
         "  - name: current\n"
         "    config:\n"
         "      contract: {enforced: true}\n"
@@ -497,4 +497,7 @@ def test_what_dbt_promises_holds(small: Small) -> None:
         assert ("id", "bigint", "The one and only.") in described
         assert "What there is." in {row[1] for row in described}
         small.land("raw", (2, "I", 2, "second", "a", 1))
+    sampled = ("run", "--sample", "1 day", "--select", "current")
+    run = small.warehouse.dbt(small.home, *sampled, check=False)
+    assert f"--sample leaves out a part of {small.schema}.changes" in run.output
     assert small.notes("current") == [(1, "first"), (2, "second")]
