@@ -201,6 +201,14 @@ def test_what_another_server_writes_is_read(small: Small) -> None:
     small.warehouse.dbt(small.home, "run")
     assert small.notes("changes") == small.notes("current") == [(3, "third"), (4, "fourth")]
 
+    # as the README has a model built anew from all rows that were read
+    stored_in = small.stored_in("changes")
+    forget = "set tblproperties ('spark_cdc.definition' = '')"
+    small.warehouse.sql(f"alter view {small.schema}.changes {forget}")
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
+    assert small.stored_in("changes") != stored_in
+    assert small.notes("changes") == [(3, "third"), (4, "fourth")]
+
 
 def test_nothing_new_writes_nothing(small: Small) -> None:
     small.begin("raw")
