@@ -18,7 +18,9 @@
     {%- if run.is_full -%}
         {%- do spark_cdc._copy_raw_rows(run) -%}
         {%- do spark_cdc._gbase_decode(run, {'relation': run.raw}) -%}
-        {%- do spark_cdc._gbase_store_all(run, {'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier}) -%}
+        {%- do spark_cdc._gbase_store_all(run, {
+            'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
+        }) -%}
     {%- else -%}
         {%- do spark_cdc._read_new_rows(run) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}

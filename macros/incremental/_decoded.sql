@@ -67,7 +67,7 @@
 {%- macro _decode_all(run) -%}
     {%- do spark_cdc._copy_raw_rows(run) -%}
     {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
-        'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier
+        'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
     }) -%}
 {%- endmacro -%}
 
@@ -256,13 +256,28 @@ where
     {%- do run_query(sql) -%}
 {%- endmacro -%}
 
-{#- The new rows join those that were read. -#}
+{#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
+    after a hundred times all rows are written anew, into another table. -#}
 {%- macro _keep_new_rows(run) -%}
     {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
+    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
+    {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
     {%- do spark_cdc._check_claim(run) -%}
-    {%- do run_query(
-        'insert into ' ~ run.raw ~ ' (' ~ names ~ ')\nselect ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new'
-    ) -%}
+    {%- if run.file_format != 'parquet' or times < 100 -%}
+        {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
+        {%- if run.file_format == 'parquet' -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1}) -%}
+        {%- endif -%}
+    {%- else -%}
+        {%- do run.update({'raw': spark_cdc._helper('raw_' ~ run.suffix)}) -%}
+        {%- do run_query(spark_cdc._create_as(
+            run, run.raw,
+            'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
+            ~ '\nunion all\n' ~ new_rows
+        )) -%}
+        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._store_properties(run, {'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0}) -%}
+    {%- endif -%}
 {%- endmacro -%}
 
 

@@ -25,6 +25,10 @@ SMALL = {
     "part": "varchar(9)",
     "landed": "int",
 }
+PADDED = (
+    "(header__change_seq string, header__change_oper string, id bigint, note string, part char(5))"
+    " using parquet"
+)
 CURRENT = "{{ spark_cdc.current_state(ref('changes'), key=['id']) }}"
 
 
@@ -208,6 +212,35 @@ def test_what_another_server_writes_is_read(small: Small) -> None:
     small.warehouse.dbt(small.home, "run", "--select", "changes")
     assert small.stored_in("changes") != stored_in
     assert small.notes("changes") == [(3, "third"), (4, "fourth")]
+
+
+def test_small_files_of_raw_rows_are_put_together(small: Small) -> None:
+    small.begin("raw", "padded")
+    raw, models = f"{small.schema}.padded", ("changes", "quarantine")
+    small.warehouse.sql(f"drop table {raw}", f"create table {raw} {PADDED}")
+    bad = decoded("padded").replace("qlik_change_table(", "quarantine('qlik_change_table', ")
+    small.write({"changes": decoded("padded"), "quarantine": bad})
+
+    def run(place: int, note: str) -> list[str]:
+        """Land a good and a bad row, which then leave; give where the rows read are kept."""
+        change = f"'20260101000000{place // 10:02d}{place:019d}', 'I', {place}, '{note}', 'abc'"
+        small.warehouse.sql(f"insert into {raw} values ({change}), ('bad', 'I', 0, '{note}', 'd')")
+        small.warehouse.dbt(small.home, "run")
+        small.warehouse.sql(f"truncate table {raw}")
+        return sorted(path.name for path in small.tables.glob("*__cdc_raw_*"))
+
+    first = run(1, "first")
+    for model in models:
+        often = "set tblproperties ('spark_cdc.raw_added_to' = '100')"
+        small.warehouse.sql(f"alter view {small.schema}.{model} {often}")
+    together = run(2, "second")
+    assert len(first) == len(together) == 2 and not set(first) & set(together)
+    assert run(1, "in conflict") == together
+    assert small.notes("changes") == [(2, "second")]
+    reasons = small.warehouse.sql(
+        f"select reason, count(*) from {small.schema}.quarantine group by reason order by reason"
+    )
+    assert reasons == [("bad_change_seq", 3), ("sequence_conflict", 2)]
 
 
 def test_nothing_new_writes_nothing(small: Small) -> None:
