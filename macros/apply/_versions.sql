@@ -5,7 +5,6 @@
     both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}
 {%- macro _changed_table(macro_name, changes, key, columns) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
-    {%- do spark_cdc._look_anew(changes) -%}
     {%- set there = spark_cdc.columns_of(changes) -%}
     {%- set names, missing = [], [] -%}
     {%- for name in there if not (name | lower).startswith('cdc_') -%}

@@ -87,7 +87,9 @@
 {%- endmacro -%}
 
 {#- The adapter's columns of a relation, or an empty list. `--empty` and unit tests wrap or replace a relation, so it is
-    named anew from its parts. -#}
+    named anew from its parts. Spark remembers the files and columns of a table that it has read (of Iceberg, the whole
+    table), and is not told what others, in another process, do to it: here, where every macro comes by that is given a
+    relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled just before. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- if relation is string -%}
         {{ return([]) }}
@@ -103,17 +105,8 @@
         {%- set schema = relation.schema -%}
     {%- endif -%}
     {%- set plain = api.Relation.create(schema=schema, identifier=identifier) -%}
-    {{ return(adapter.get_columns_in_relation(plain)) }}
-{%- endmacro -%}
-
-{#- Has Spark look at a relation anew. It remembers the files and columns of a table (Iceberg: the whole table) that it has
-    read, and what others do to the table, in another process, does not reach it. What a unit test gives, or is not there,
-    is left alone; and so is everything where `cdc_incremental` renders a body that was compiled just before. -#}
-{%- macro _look_anew(relation) -%}
-    {%- set relation = spark_cdc._tested_relation(relation) -%}
-    {%- set is_done = not execute or (model is defined and model.spark_cdc_calls is defined) -%}
-    {%- if not is_done and relation is not string and not (relation.identifier | string).startswith('__dbt__cte__') -%}
-        {%- set plain = api.Relation.create(schema=relation.schema, identifier=relation.identifier) -%}
-        {%- if load_relation(plain) is not none -%}{%- do run_query('refresh table ' ~ plain) -%}{%- endif -%}
+    {%- if not (model is defined and model.spark_cdc_calls is defined) and load_relation(plain) is not none -%}
+        {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
+    {{ return(adapter.get_columns_in_relation(plain)) }}
 {%- endmacro -%}

@@ -5,7 +5,6 @@
 {%- macro _layout_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
-    {%- do spark_cdc._look_anew(relation) -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- set types = {} -%}
     {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}

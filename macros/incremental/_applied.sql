@@ -62,7 +62,8 @@
         {{ return({'last': none, 'generation': '', 'new': true, 'touch_all': true}) }}
     {%- endif -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
-    {%- if upstream.views -%}{%- do spark_cdc._look_anew(upstream.relation) -%}{%- endif -%}
+    {#- what the body names was looked at anew when it was compiled -#}
+    {%- if upstream.views -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
     {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
     {%- set texts = [] -%}
     {%- for view in upstream.views -%}{%- do texts.append(spark_cdc._view_text(view)) -%}{%- endfor -%}

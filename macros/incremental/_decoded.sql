@@ -28,8 +28,9 @@
             'to build the model anew from the rows that the raw relation has now',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
+    {%- elif not run.is_full -%}
+        {%- do run_query('refresh table ' ~ run.raw) -%}
     {%- endif -%}
-    {%- if not run.is_full -%}{%- do run_query('refresh table ' ~ run.raw) -%}{%- endif -%}
     {%- if '_run_' ~ run.call.decoder in spark_cdc -%}
         {%- do spark_cdc['_run_' ~ run.call.decoder](run) -%}
     {%- elif run.is_full -%}

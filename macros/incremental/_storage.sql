@@ -21,7 +21,7 @@
         ) }}
     {%- endif -%}
     {%- set existing = load_relation(this) -%}
-    {%- if existing is not none and not existing.is_view -%}{%- do spark_cdc._look_anew(existing) -%}{%- endif -%}
+    {%- if existing is not none and not existing.is_view -%}{%- do run_query('refresh table ' ~ existing) -%}{%- endif -%}
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
     {%- set stored_format = properties.get('spark_cdc.file_format', file_format) -%}
     {%- if stored_format != file_format and not should_full_refresh() -%}

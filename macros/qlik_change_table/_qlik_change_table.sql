@@ -9,7 +9,6 @@
 ) -%}
     {%- set me = 'qlik_change_table' -%}
     {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
-    {%- do spark_cdc._look_anew(relation) -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- if header_prefix is not string -%}
         {{ spark_cdc._stop(me, 'header_prefix is ' ~ header_prefix, "a text, '' for no prefix", example) }}

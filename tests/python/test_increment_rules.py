@@ -25,6 +25,7 @@ SMALL = {
     "part": "varchar(9)",
     "landed": "int",
 }
+# With a type that not every select keeps.
 PADDED = (
     "(header__change_seq string, header__change_oper string, id bigint, note string, part char(5))"
     " using parquet"
@@ -217,11 +218,11 @@ def test_what_another_server_writes_is_read(small: Small) -> None:
 
 
 def test_small_files_of_raw_rows_are_put_together(small: Small) -> None:
-    small.begin("raw", "padded")
-    raw, models = f"{small.schema}.padded", ("changes", "quarantine")
+    small.begin("raw")
+    raw, models = f"{small.schema}.raw", ("changes", "quarantine")
     small.warehouse.sql(f"drop table {raw}", f"create table {raw} {PADDED}")
-    bad = decoded("padded").replace("qlik_change_table(", "quarantine('qlik_change_table', ")
-    small.write({"changes": decoded("padded"), "quarantine": bad})
+    bad = decoded("raw").replace("qlik_change_table(", "quarantine('qlik_change_table', ")
+    small.write({"changes": decoded("raw"), "quarantine": bad})
 
     def run(place: int, note: str) -> list[str]:
         """Land a good and a bad row, which then leave; give where the rows read are kept."""
