@@ -196,6 +196,9 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         # Joins by hash, without a sort, where both sides are large but a part of one fits into
         # memory: the events of keys, and which of these go the long way.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
+        # A model's incremental runs have some hundred pieces of code, of 20 KB, which Spark makes
+        # and compiles; it keeps a hundred by default, and then compiles all anew in each run.
+        "spark.sql.codegen.cache.maxEntries": "4000",
     }
     if is_local(master):
         return settings | {
