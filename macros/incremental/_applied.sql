@@ -119,7 +119,9 @@ where cdc_batch > {{ applied }}
         else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- set prune = none -%}
     {%- if call.builds == 'history' and first != '' -%}
-        {%- set prune = '(stored.cdc_is_current or stored.cdc_valid_to_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
+        {#- not cdc_is_current: with a partition column in a condition like this, Delta passes over no file -#}
+        {%- set prune = '(stored.cdc_valid_to_sequence is null or stored.cdc_valid_to_sequence >= '
+            ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}
     {%- do run_query(
         'create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_touched(run, changes, touched, columns, prune)
