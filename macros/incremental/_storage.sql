@@ -169,7 +169,11 @@
             'write.update.mode': 'merge-on-read',
         }) -%}
     {%- elif run.file_format == 'delta' -%}
-        {%- do own.update({'delta.enableDeletionVectors': 'true', 'delta.columnMapping.mode': 'name'}) -%}
+        {#- to plan a read of a table that can have deletion vectors, Delta lists all of its files, over and over: only
+            where rows change -#}
+        {%- do own.update({
+            'delta.enableDeletionVectors': is_model | string | lower, 'delta.columnMapping.mode': 'name',
+        }) -%}
     {%- endif -%}
     {%- if is_model -%}
         {%- do own.update(spark_cdc._statistics_of_model(run)) -%}
