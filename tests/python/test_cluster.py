@@ -22,13 +22,15 @@ from typing import Any
 
 import pyspark
 import pytest
-from conftest import PROFILES, ROOT, DbtRun, Warehouse, free_port, running
+from conftest import INTERPRETED, PROFILES, ROOT, DbtRun, Warehouse, free_port, running
 from spark_cdc_udfs import __version__
 from spark_cdc_udfs.directory import wait_for
 from spark_cdc_udfs.java import find_java
 from test_demo import differences, tables
 
 WORKERS = ("worker-1", "worker-2")
+# Little is done more than once: compiling it a second time takes longer than it saves.
+QUICK = "-XX:TieredStopAtLevel=1"
 USER = "metastore"
 
 # Debian has them outside of PATH.
@@ -53,10 +55,9 @@ class Cluster:
         options = ["--master", self.url, "--conf", "spark.driver.host=127.0.0.1"]
         # Half of each worker: two servers find room.
         options += ["--conf", "spark.executor.cores=1", "--conf", "spark.cores.max=2"]
-        # Little is done more than once: compiling it a second time takes longer than it saves.
         for process in ("driver", "executor"):
-            options += ["--conf", f"spark.{process}.extraJavaOptions=-XX:TieredStopAtLevel=1"]
-        return options
+            options += ["--conf", f"spark.{process}.extraJavaOptions={QUICK}"]
+        return [*options, *INTERPRETED]
 
     def python(self, code: str) -> subprocess.CompletedProcess[str]:
         """Run code with the Python of the workers, outside of Spark."""
@@ -150,6 +151,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
         # not the server's
         "TZ": "Asia/Kolkata",
