@@ -169,10 +169,9 @@
             'write.update.mode': 'merge-on-read',
         }) -%}
     {%- elif run.file_format == 'delta' -%}
-        {#- to plan a read of a table that can have deletion vectors, Delta lists all of its files, over and over: only
-            where rows change -#}
+        {%- set changes = is_model and run.call.builds != 'events' -%}
         {%- do own.update({
-            'delta.enableDeletionVectors': is_model | string | lower, 'delta.columnMapping.mode': 'name',
+            'delta.enableDeletionVectors': changes | string | lower, 'delta.columnMapping.mode': 'name',
         }) -%}
     {%- endif -%}
     {%- if is_model -%}
@@ -325,6 +324,9 @@ where not cdc_is_removed
         {%- endset -%}
         {%- do spark_cdc._store_version(run, sql, properties) -%}
     {%- else -%}
+        {%- if run.file_format == 'delta' and run.call.builds == 'events' -%}
+            {%- do spark_cdc._allow_deletion_vectors(run, increment) -%}
+        {%- endif -%}
         {%- call statement('main') -%}
 merge into {{ run.target }} as stored
 using {{ increment }} as increment
@@ -343,6 +345,16 @@ when not matched and not increment.cdc_is_removed
     {%- endfor -%}
     {%- if outdated -%}
         {%- do spark_cdc._store_properties(run, changed) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Delta: a model of change events can have deletion vectors from the first run on that replaces an event, if there ever is
+    one. To plan a read of a table that can have them Delta lists all of its files, again for each step of the read. -#}
+{%- macro _allow_deletion_vectors(run, increment) -%}
+    {%- set name = 'delta.enableDeletionVectors' -%}
+    {%- if run.properties.get(name) != 'true' and name not in (config.get('tblproperties') or {})
+        and run_query('select 1 from ' ~ increment ~ ' where cdc_old is not null limit 1') | length > 0 -%}
+        {%- do spark_cdc._store_properties(run, {name: 'true'}) -%}
     {%- endif -%}
 {%- endmacro -%}
 
