@@ -234,6 +234,13 @@ def plot(figures: Mapping[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def write(figures: Mapping[str, Any], out: Path) -> None:
+    """Write what was measured so far: the parts take long, and one that fails loses no other."""
+    (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")
+    plot(figures, out / "benchmark.png")
+
+
 def main() -> None:
     """Read the command line, measure, write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -253,18 +260,19 @@ def main() -> None:
     work = out / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    figures = {"machine": machine(), **measure(given.rows, given.repeats, work)}
-    figures["increments"] = [
-        increments.measure(table_format, given.rows, given.repeats, work)
-        for table_format in given.formats.split(",")
-        if table_format != "none"
-    ]
+    figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
+    figures |= measure(given.rows, given.repeats, work)
+    write(figures, out)
+    for table_format in given.formats.split(","):
+        if table_format != "none":
+            figures["increments"].append(
+                increments.measure(table_format, given.rows, given.repeats, work)
+            )
+            write(figures, out)
     say(f"decoding a GBase stream of {given.records:,} inserts")
     figures["gbase"] = gbase.measure(given.records, given.repeats, work)
+    write(figures, out)
     shutil.rmtree(work)
-    (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")
-    plot(figures, out / "benchmark.png")
     print(as_markdown(figures))
     say(f"in {out}: benchmark.json, benchmark.md, benchmark.png")
 

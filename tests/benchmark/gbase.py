@@ -239,7 +239,9 @@ def measure(records: int, repeats: int, home: Path) -> list[dict[str, Any]]:
 
 
 def as_markdown(results: list[Mapping[str, Any]]) -> list[str]:
-    """The figures as a table."""
+    """The figures as a table; none where nothing was measured yet."""
+    if not results:
+        return []
     slowest = statistics.median(results[2]["seconds"])
     lines = [
         "",
