@@ -9,8 +9,12 @@
     {%- set upstream = spark_cdc._incremental_upstream(spark_cdc._node_of(call.changes)) -%}
     {%- set events = spark_cdc._facts_of_upstream(run, upstream) -%}
     {%- set done = {'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.generation, 'spark_cdc.begun': ''} -%}
-    {%- if run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.generation
+    {%- set anew = run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.generation
         or run.properties['spark_cdc.definition'] != run.definition or events.touch_all -%}
+    {%- if anew or events.new -%}
+        {%- do spark_cdc._claim(run) -%}
+    {%- endif -%}
+    {%- if anew -%}
         {%- if not run.is_full and run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._applied(call)) -%}
         {%- endif -%}

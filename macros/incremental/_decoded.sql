@@ -22,7 +22,7 @@
         'together': together,
         'raw_watermark': spark_cdc._raw_watermark(layout),
     }) -%}
-    {%- if not run.is_full and not spark_cdc._is_there(run.raw) -%}
+    {%- if not run.is_full and run.raw.identifier | lower not in run.helpers -%}
         {{ spark_cdc._stop(
             'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
             'to build the model anew from the rows that the raw relation has now',
@@ -91,6 +91,7 @@
     {%- do spark_cdc._read_related_rows(run, new[1], new[2]) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- if run.call.builds == 'events' -%}
+        {%- do spark_cdc._number_run(run) -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[1], new[2])) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- do spark_cdc._store_increment(

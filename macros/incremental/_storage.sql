@@ -4,7 +4,7 @@
     table <model>__cdc_<run>; a run writes a new such table and then replaces the view, which is one step in the metastore.
     What a run has to know of the runs before it stands in the properties of the model, written in that same step. -#}
 
-{#- What a run works with: a dict. Says that this run has the model, and takes it from whoever has it. -#}
+{#- What a run works with: a dict. -#}
 {%- macro _begin_run(call) -%}
     {%- set file_format = config.get('file_format', 'parquet') -%}
     {%- if file_format not in ('parquet', 'iceberg', 'delta') -%}
@@ -33,19 +33,19 @@
     {%- endif -%}
     {%- set is_ours = properties.get('spark_cdc.file_format') == file_format -%}
     {%- set kind = 'view' if file_format == 'parquet' else 'table' -%}
-    {%- set batch = spark_cdc._next_batch(existing if is_ours and call.builds == 'events' else none) -%}
+    {%- set batch = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ') -%}
     {%- set run = {
         'call': call,
         'file_format': file_format,
         'target': this.incorporate(type=kind),
         'existing': existing,
-        'properties': properties if is_ours else {},
+        'properties': dict(properties) if is_ours else {},
+        'properties_before': properties if is_ours else {},
         'is_full': should_full_refresh() or not is_ours,
         'batch': batch,
-        'suffix': modules.re.sub('[^0-9x]', '', batch | replace('+', 'x')),
+        'suffix': modules.re.sub('[^0-9]', '', batch),
         'definition': local_md5(tojson(call.definition, sort_keys=true)),
     } -%}
-    {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
     {%- set can_be_replaced = existing is not none and (
         (file_format == 'iceberg' and existing.is_iceberg) or (file_format == 'delta' and existing.is_delta)
     ) -%}
@@ -56,8 +56,9 @@
     {%- elif is_ours and kind == 'view' and spark_cdc._is_foreign(properties) -%}
         {%- do spark_cdc._make_view_again(run) -%}
     {%- endif -%}
-    {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
-    {%- do spark_cdc._clean_up(run) -%}
+    {%- if call.builds in ('events', 'quarantine') or spark_cdc._left_over(run) -%}
+        {%- do spark_cdc._claim(run) -%}
+    {%- endif -%}
     {{ return(run) }}
 {%- endmacro -%}
 
@@ -69,10 +70,7 @@
 
 {#- Makes such a view one of that catalog's: dropped as a table, which it can do, and made as it was. -#}
 {%- macro _make_view_again(run) -%}
-    {%- set ours = {} -%}
-    {%- for name, value in run.properties.items() if name.startswith('spark_cdc.') -%}
-        {%- do ours.update({name: value}) -%}
-    {%- endfor -%}
+    {%- set ours = spark_cdc._own(run.properties) -%}
     {%- do run_query('drop table ' ~ run.target) -%}
     {%- do run_query(
         'create view ' ~ run.target ~ ' tblproperties (' ~ spark_cdc._property_list(ours) ~ ') as\nselect * from '
@@ -80,22 +78,43 @@
     ) -%}
 {%- endmacro -%}
 
-{#- Lets go of the model. -#}
-{%- macro _end_run(run) -%}
-    {%- do spark_cdc._clean_up(run) -%}
-    {%- do spark_cdc._drop(run.claim) -%}
+{#- Says that this run has the model, and takes it from whoever has it; drops what killed runs have left. A run that may turn
+    out to have nothing to write does this no sooner than it knows. -#}
+{%- macro _claim(run) -%}
+    {%- if run.claim is defined -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
+    {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
+    {%- set left_over = spark_cdc._left_over(run) -%}
+    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {#- after that, so that no run ends unseen; before what it has made is dropped -#}
+    {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
+        {%- do spark_cdc._drop(run.claim) -%}
+        {{ exceptions.raise_compiler_error(
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' has ended after this one began, which therefore stops;'
+            ~ ' nothing is wrong with the table. Run one at a time.'
+        ) }}
+    {%- endif -%}
+    {%- for relation in left_over -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
-{#- A run's number: it compares greater than that of any run that wrote `events`, also where the clock went back. -#}
-{%- macro _next_batch(events) -%}
-    {%- set now = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ') -%}
-    {%- set later = none -%}
-    {%- if events is not none -%}
-        {%- set later = run_query(
-            'select max(cdc_batch) from ' ~ events ~ ' where cdc_batch >= ' ~ spark_cdc._literal(now)
-        ).rows[0][0] -%}
+{#- Lets go of the model, and of what its properties name no longer. -#}
+{%- macro _end_run(run) -%}
+    {%- for identifier in spark_cdc._named_in(run.properties_before) if identifier not in spark_cdc._named_in(run.properties) -%}
+        {%- do spark_cdc._drop(this.incorporate(path={'identifier': identifier}, type='table')) -%}
+    {%- endfor -%}
+    {%- if run.claim is defined -%}{%- do spark_cdc._drop(run.claim) -%}{%- endif -%}
+{%- endmacro -%}
+
+{#- Gives the run a greater number than those of the runs that wrote the model's events, also where the clock went back. -#}
+{%- macro _number_run(run) -%}
+    {%- set later = run_query(
+        'select max(cdc_batch) from ' ~ run.target ~ ' where cdc_batch >= ' ~ spark_cdc._literal(run.batch)
+    ).rows[0][0] -%}
+    {%- if later is not none -%}
+        {%- do run.update({'batch': later ~ '+'}) -%}
     {%- endif -%}
-    {{ return(now if later is none else later ~ '+') }}
 {%- endmacro -%}
 
 {#- A relation that belongs to this model: <model>__cdc_<name>. -#}
@@ -126,19 +145,38 @@
     {{ return(properties) }}
 {%- endmacro -%}
 
-{#- Drops what killed runs have left: their claims, their tables between, and on parquet all but the model's table and
-    the one before it, which somebody may still be reading. -#}
-{%- macro _clean_up(run) -%}
-    {%- set prefix = this.identifier ~ '__cdc_' -%}
-    {%- set kept = [run.claim.identifier | lower] -%}
-    {%- for name in ('raw', 'state', 'stored_in', 'stored_in_before') -%}
-        {%- do kept.append(run.properties.get('spark_cdc.' ~ name, '') | lower) -%}
+{#- Those of table properties that are this package's. -#}
+{%- macro _own(properties) -%}
+    {%- set own = {} -%}
+    {%- for name, value in properties.items() if name.startswith('spark_cdc.') -%}
+        {%- do own.update({name: value}) -%}
     {%- endfor -%}
+    {{ return(own) }}
+{%- endmacro -%}
+
+{#- The relations that a model's properties name, as the metastore spells them: what it has read, the state of its stream, and
+    on parquet its table and the one before it, which somebody may still be reading. -#}
+{%- macro _named_in(properties) -%}
+    {%- set named = [] -%}
+    {%- for name in ('raw', 'state', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
+        {%- do named.append(properties['spark_cdc.' ~ name] | lower) -%}
+    {%- endfor -%}
+    {{ return(named) }}
+{%- endmacro -%}
+
+{#- The model's relations that nothing needs, of killed runs: their claims, their tables between, what they did not drop. -#}
+{%- macro _left_over(run) -%}
+    {%- set prefix = this.identifier ~ '__cdc_' -%}
+    {%- set kept = spark_cdc._named_in(run.properties) + ([run.claim.identifier | lower] if run.claim is defined else []) -%}
+    {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+x*', row[1][prefix | length:]) -%}
-            {%- do spark_cdc._drop(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
+        {%- do there.append(row[1] | lower) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
+            {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- do run.update({'helpers': there}) -%}
+    {{ return(left_over) }}
 {%- endmacro -%}
 
 {#- Stops where another run of the model has begun after this one, before it can overwrite what that one does. -#}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import ROOT, Warehouse
+from conftest import ROOT, DbtRun, Warehouse
 from spark_cdc_udfs.directory import wait_for
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -264,7 +265,17 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
     small.warehouse.dbt(small.home, "run")
     assert small.notes("current") == [(1, "first"), (2, "first")]
     before = [small.stored_in(model) for model in ("changes", "current")]
-    small.warehouse.dbt(small.home, "run")
+    log = small.warehouse.home / "dbt" / small.home.name / "logs" / "dbt.log"
+    left = f"{small.schema}.current__cdc_touched_20260101"
+    for is_clean in (False, True):
+        if not is_clean:  # a run that is killed leaves such
+            small.warehouse.sql(f"create table {left} (id bigint) using parquet")
+        said = len(log.read_text(encoding="utf-8"))
+        small.warehouse.dbt(small.home, "run")
+        said_since = log.read_text(encoding="utf-8")[said:]
+        made = said_since.count(f"create table {small.schema}.current__")
+        assert made == (0 if is_clean else 1)
+        assert small.warehouse.sql(f"show tables in {small.schema} like '*_20260101'") == []
     assert [small.stored_in(model) for model in ("changes", "current")] == before
     small.land("raw", (3, "U", 1, "second", "a", 2), (2, "I", 2, "first", "b", 1))
     small.warehouse.dbt(small.home, "run")
@@ -456,13 +467,18 @@ def test_a_model_moves_to_a_table_format_and_back(lake: Warehouse, tmp_path: Pat
         assert stored["spark_cdc.file_format"] == table_format
 
 
-# A hook that holds a run until there is a table `go_on`, for two minutes at most.
+# A hook that holds a run of a model from a table `<model>_waits` to one `<model>_goes_on`, for two
+# minutes at most.
 HOLD = """
 {% macro hold() %}
   {% set waits = namespace(on=env_var('HOLDS', '') == 'yes') %}
+  {% if execute and waits.on %}
+    {% do run_query("create table " ~ this ~ "_waits as select 1 as one") %}
+  {% endif %}
   {% for _ in range(120) %}{% if execute and waits.on %}
     {% do run_query("select reflect('java.lang.Thread', 'sleep', 1000L)") %}
-    {% set there = run_query("show tables in " ~ this.schema ~ " like 'go_on'") %}
+    {% set there = run_query(
+        "show tables in " ~ this.schema ~ " like '" ~ this.identifier ~ "_goes_on'") %}
     {% set waits.on = there | length == 0 %}
   {% endif %}{% endfor %}
   select 1
@@ -470,34 +486,54 @@ HOLD = """
 """
 
 
+def run_around(small: Small, model: str, do: Callable[[], object]) -> DbtRun:
+    """Run a model that has HOLD before it, and meanwhile something else."""
+    table = f"{small.schema}.{model}"
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(
+            small.warehouse.dbt,
+            small.home,
+            *("run", "--select", model),
+            env={"HOLDS": "yes", "DBT_TARGET_PATH": str(small.home / "around")},
+            check=False,
+        )
+        waits = f"show tables in {small.schema} like '{model}_waits'"
+        assert wait_for(lambda: bool(small.warehouse.sql(waits)), 60)
+        do()
+        assert not run.done()
+        small.warehouse.sql(f"create table {table}_goes_on as select 1 as one")
+        return run.result()
+
+
 def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     small.begin("raw")
     (small.home / "macros").mkdir()
     (small.home / "macros" / "hold.sql").write_text(HOLD)
     hook = "{{ config(pre_hook='{{ hold() }}') }}\n"
-    small.write({"changes": hook + decoded("raw"), "current": CURRENT})
+    small.write({"changes": hook + decoded("raw"), "current": hook + CURRENT})
     small.land("raw", (10, "I", 1, "first", "a", 1))
     small.warehouse.dbt(small.home, "run")
     small.land("raw", (20, "U", 1, "second", "a", 1))
-    with ThreadPoolExecutor() as pool:
-        first = pool.submit(
-            small.warehouse.dbt,
-            small.home,
-            *("run", "--select", "changes"),
-            env={"HOLDS": "yes", "DBT_TARGET_PATH": str(small.home / "first")},
-            check=False,
-        )
-        claims = f"show tables in {small.schema} like 'changes__cdc_run_*'"
-        assert wait_for(lambda: bool(small.warehouse.sql(claims)), 60)
+    claims = f"show tables in {small.schema} like '*__cdc_run_*'"
+
+    def run_changes() -> None:
+        assert small.warehouse.sql(claims)
         small.warehouse.dbt(small.home, "run", "--select", "changes")
         small.land("raw", (30, "U", 1, "third", "a", 1))
-        assert not first.done()
-        small.warehouse.sql(f"create table {small.schema}.go_on as select 1 as one")
-        assert first.result().code != 0
-    assert "began after this one" in first.result().output
+
+    first = run_around(small, "changes", run_changes)
+    assert first.code != 0
+    assert "began after this one" in first.output
     assert small.warehouse.sql(claims) == []
-    small.warehouse.dbt(small.home, "run")
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
     assert small.notes("changes") == [(1, "first"), (1, "second"), (1, "third")]
+    # what takes hold of the model only when there is something to write
+    run_current = partial(small.warehouse.dbt, small.home, "run", "--select", "current")
+    first = run_around(small, "current", run_current)
+    assert first.code != 0
+    assert "has ended after this one began" in first.output
+    run_current()
+    assert small.warehouse.sql(claims) == []
     assert small.notes("current") == [(1, "third")]
 
 
