@@ -28,10 +28,12 @@
             {%- do spark_cdc._keep_new_rows(run) -%}
             {%- do spark_cdc._gbase_decode(run, {'relation': run.raw}) -%}
             {%- do spark_cdc._gbase_store_all(run, {'spark_cdc.generation': run.batch}) -%}
-        {%- else -%}
+        {%- elif run.has_new_rows -%}
             {%- do spark_cdc._gbase_add_new_rows(run) -%}
+        {%- else -%}
+            {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
         {%- endif -%}
-        {%- do spark_cdc._drop(run.read) -%}
+        {%- do spark_cdc._drop_new_rows(run) -%}
     {%- endif -%}
     {%- do spark_cdc._drop(run.decoded) -%}
 {%- endmacro -%}
@@ -132,10 +134,6 @@ from kept
 
 {#- An increment. -#}
 {%- macro _gbase_add_new_rows(run) -%}
-    {%- if run_query('select 1 from ' ~ run.read ~ ' limit 1') | length == 0 -%}
-        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
-        {{ return(none) }}
-    {%- endif -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- set all_rows = '(select ' ~ run.names ~ ' from ' ~ run.raw ~ ' union all select ' ~ run.names ~ ' from ' ~ run.read
         ~ ') as all_rows' -%}

@@ -18,6 +18,7 @@
         'raw': spark_cdc._helper('raw_' ~ run.suffix) if run.is_full
             else this.incorporate(path={'identifier': run.properties['spark_cdc.raw']}, type='table'),
         'replaced': spark_cdc._helper('replaced'),
+        'missing': spark_cdc._helper('missing_' ~ run.suffix),
         'read': spark_cdc._helper('read_' ~ run.suffix),
         'together': together,
         'raw_watermark': spark_cdc._raw_watermark(layout),
@@ -39,10 +40,12 @@
         {%- do spark_cdc._read_new_rows(run) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._decode_again(run) -%}
-        {%- else -%}
+        {%- elif run.has_new_rows -%}
             {%- do spark_cdc._decode_new_rows(run) -%}
+        {%- else -%}
+            {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
         {%- endif -%}
-        {%- do spark_cdc._drop(run.read) -%}
+        {%- do spark_cdc._drop_new_rows(run) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -82,21 +85,17 @@
 {#- An increment. -#}
 {%- macro _decode_new_rows(run) -%}
     {%- set new = run_query(
-        'select count(*), min(cdc_group), max(cdc_group), count_if(cdc_group is null) from ' ~ run.read
+        'select min(cdc_group), max(cdc_group) from ' ~ run.read
     ).rows[0] -%}
-    {%- if new[0] == 0 -%}
-        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- do spark_cdc._read_related_rows(run, new[1], new[2]) -%}
+    {%- do spark_cdc._read_related_rows(run, new[0], new[1]) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- if run.call.builds == 'events' -%}
         {%- do spark_cdc._number_run(run) -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[1], new[2])) -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[0], new[1])) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- do spark_cdc._store_increment(
             run, increment, ['cdc_sequence'], run.get('watermark'),
-            spark_cdc._sequence_range('stored.cdc_sequence', new[1], new[2])
+            spark_cdc._sequence_range('stored.cdc_sequence', new[0], new[1])
         ) -%}
     {%- else -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._quarantine_difference(run)) -%}
@@ -148,8 +147,9 @@ from {{ relation }}
     {{ return(data_type) }}
 {%- endmacro -%}
 
-{#- Writes the raw rows that were not read yet into `run.read`. A row that is there more often than it was read is new
-    for the rest. -#}
+{#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
+    there more often than it was read is new for the rest. First their hashes alone: what is few, Spark sends to where the rows
+    are, so that no raw row is shuffled. -#}
 {%- macro _read_new_rows(run) -%}
     {%- set kept = {} -%}
     {%- for column in adapter.get_columns_in_relation(run.raw) -%}
@@ -175,40 +175,43 @@ from {{ relation }}
         {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
     {%- endif -%}
     {%- set since = spark_cdc._since_watermark(run) -%}
-    {%- set sql -%}
-create table {{ run.read }} using parquet as
-with delivered as (
-    {{ spark_cdc._delivered(run, '(select * from ' ~ run.call.layout.relation ~ ') as cdc_rows\n' ~ since) | indent(4) }}
-),
-
-known as (
+    {%- set delivered = spark_cdc._delivered(run, '(select * from ' ~ run.call.layout.relation ~ ') as cdc_rows\n' ~ since) -%}
+    {%- set missing -%}
+create table {{ run.missing }} using parquet as
+with counted as (
     select
         cdc_hash_1,
         cdc_hash_2,
-        count(*) as cdc_times
+        1 as cdc_times
+    from (
+        {{ delivered | indent(8) }}
+    ) as delivered
+    union all
+    select
+        cdc_hash_1,
+        cdc_hash_2,
+        -1 as cdc_times
     from {{ run.raw }} as cdc_rows
     {{ since | indent(4) }}
-    group by cdc_hash_1, cdc_hash_2
-),
+)
 
-arrived as (
-    select
-        cdc_hash_1,
-        cdc_hash_2,
-        count(*) as cdc_times
-    from delivered
-    group by cdc_hash_1, cdc_hash_2
-),
-
-missing as (
-    select
-        arrived.cdc_hash_1,
-        arrived.cdc_hash_2,
-        arrived.cdc_times - coalesce(known.cdc_times, 0) as cdc_times
-    from arrived
-    left join known
-        on arrived.cdc_hash_1 = known.cdc_hash_1 and arrived.cdc_hash_2 = known.cdc_hash_2
-    where arrived.cdc_times > coalesce(known.cdc_times, 0)
+select
+    cdc_hash_1,
+    cdc_hash_2,
+    sum(cdc_times) as cdc_times
+from counted
+group by cdc_hash_1, cdc_hash_2
+having sum(cdc_times) > 0
+    {%- endset -%}
+    {%- do run_query(missing) -%}
+    {%- do run.update({'has_new_rows': run_query('select 1 from ' ~ run.missing ~ ' limit 1') | length > 0}) -%}
+    {%- if not run.has_new_rows -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set new_rows -%}
+create table {{ run.read }} using parquet as
+with delivered as (
+    {{ delivered | indent(4) }}
 ),
 
 numbered as (
@@ -220,7 +223,7 @@ numbered as (
             order by delivered.cdc_hash_1
         ) as cdc_number
     from delivered
-    inner join missing
+    inner join {{ run.missing }} as missing
         on delivered.cdc_hash_1 = missing.cdc_hash_1 and delivered.cdc_hash_2 = missing.cdc_hash_2
 )
 
@@ -230,8 +233,13 @@ select
 from numbered
 where cdc_number <= cdc_times
     {%- endset -%}
-    {%- do run_query(sql) -%}
+    {%- do run_query(new_rows) -%}
     {%- do spark_cdc._keep_watermark(run, run.read) -%}
+{%- endmacro -%}
+
+{%- macro _drop_new_rows(run) -%}
+    {%- do spark_cdc._drop(run.missing) -%}
+    {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.read) -%}{%- endif -%}
 {%- endmacro -%}
 
 {#- Adds to `run.read` the older rows that the new ones are decoded with: those of their groups, which all lie between
@@ -261,6 +269,9 @@ where
 {#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
     after a hundred times all rows are written anew, into another table. -#}
 {%- macro _keep_new_rows(run) -%}
+    {%- if not run.has_new_rows -%}
+        {{ return(none) }}
+    {%- endif -%}
     {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}

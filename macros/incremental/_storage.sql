@@ -171,7 +171,7 @@
     {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|missing_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}

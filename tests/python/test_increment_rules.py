@@ -275,6 +275,7 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
         said_since = log.read_text(encoding="utf-8")[said:]
         made = said_since.count(f"create table {small.schema}.current__")
         assert made == (0 if is_clean else 1)
+        assert "changes__cdc_read_" not in said_since  # where raw rows are copied
         assert small.warehouse.sql(f"show tables in {small.schema} like '*_20260101'") == []
     assert [small.stored_in(model) for model in ("changes", "current")] == before
     small.land("raw", (3, "U", 1, "second", "a", 2), (2, "I", 2, "first", "b", 1))
