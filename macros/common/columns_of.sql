@@ -89,7 +89,8 @@
 {#- The adapter's columns of a relation, or an empty list. `--empty` and unit tests wrap or replace a relation, so it is
     named anew from its parts. Spark remembers the files and columns of a table that it has read (of Iceberg, the whole
     table), and is not told what others, in another process, do to it: here, where every macro comes by that is given a
-    relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled just before. -#}
+    relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled just before; nor at a
+    view that it made, over a table to which nothing is ever added. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- if relation is string -%}
         {{ return([]) }}
@@ -105,8 +106,12 @@
         {%- set schema = relation.schema -%}
     {%- endif -%}
     {%- set plain = api.Relation.create(schema=schema, identifier=identifier) -%}
-    {%- if not (model is defined and model.spark_cdc_calls is defined) and load_relation(plain) is not none -%}
-        {%- do run_query('refresh table ' ~ plain) -%}
+    {%- if not (model is defined and model.spark_cdc_calls is defined) -%}
+        {%- set there = load_relation(plain) -%}
+        {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
+        {%- if there is not none and not (is_ours and there.is_view) -%}
+            {%- do run_query('refresh table ' ~ plain) -%}
+        {%- endif -%}
     {%- endif -%}
     {{ return(adapter.get_columns_in_relation(plain)) }}
 {%- endmacro -%}
