@@ -163,7 +163,6 @@ from kept
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_quarantine_difference(run, before)) -%}
         {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
     {%- else -%}
-        {%- do spark_cdc._number_run(run) -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_events_difference(run, goes_on)) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- set range = run_query('select min(cdc_sequence), max(cdc_sequence) from ' ~ increment).rows[0] -%}

@@ -32,6 +32,9 @@
     {%- elif not run.is_full -%}
         {%- do run_query('refresh table ' ~ run.raw) -%}
     {%- endif -%}
+    {%- if run.is_full or run.properties['spark_cdc.definition'] != run.definition -%}
+        {%- do spark_cdc._number_run(run) -%}
+    {%- endif -%}
     {%- if '_run_' ~ run.call.decoder in spark_cdc -%}
         {%- do spark_cdc['_run_' ~ run.call.decoder](run) -%}
     {%- elif run.is_full -%}
@@ -90,7 +93,6 @@
     {%- do spark_cdc._read_related_rows(run, new[0], new[1]) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- if run.call.builds == 'events' -%}
-        {%- do spark_cdc._number_run(run) -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[0], new[1])) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- do spark_cdc._store_increment(
@@ -208,6 +210,7 @@ having sum(cdc_times) > 0
     {%- if not run.has_new_rows -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- do spark_cdc._number_run(run) -%}
     {%- set new_rows -%}
 create table {{ run.read }} using parquet as
 with delivered as (

@@ -96,7 +96,7 @@
             ~ ' nothing is wrong with the table. Run one at a time.'
         ) }}
     {%- endif -%}
-    {%- for relation in left_over -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
 {#- Lets go of the model, and of what its properties name no longer. -#}
@@ -107,8 +107,12 @@
     {%- if run.claim is defined -%}{%- do spark_cdc._drop(run.claim) -%}{%- endif -%}
 {%- endmacro -%}
 
-{#- Gives the run a greater number than those of the runs that wrote the model's events, also where the clock went back. -#}
+{#- Gives a run that has something to write a greater number than those of the runs that wrote the model's events, also where
+    the clock went back. -#}
 {%- macro _number_run(run) -%}
+    {%- if run.call.builds != 'events' or not run.properties -%}
+        {{ return(none) }}
+    {%- endif -%}
     {%- set later = run_query(
         'select max(cdc_batch) from ' ~ run.target ~ ' where cdc_batch >= ' ~ spark_cdc._literal(run.batch)
     ).rows[0][0] -%}

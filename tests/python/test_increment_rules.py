@@ -295,6 +295,28 @@ def test_nothing_new_writes_nothing(small: Small) -> None:
     assert small.notes("current") == [(1, "second")]
 
 
+def test_later_batches_compare_greater_where_the_clock_goes_back(small: Small) -> None:
+    small.begin("raw")
+    small.write({"changes": decoded("raw"), "current": CURRENT})
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    stored, ahead = f"{small.schema}.{small.stored_in('changes')}", f"{small.schema}.ahead"
+    last = "2999-01-01T00:00:00.000000Z"
+    small.warehouse.sql(
+        f"create table {ahead} using parquet as"
+        f" select * except (cdc_batch), '{last}' as cdc_batch from {stored}",
+        f"insert overwrite {stored} by name select * from {ahead}",
+    )
+    for place, options in enumerate(((), (), ("--full-refresh",)), start=2):
+        small.land("raw", (place, "U", 1, f"at {place}", "a", 1))
+        small.warehouse.dbt(small.home, "run", *options)
+        newest = f"select max(cdc_batch) from {small.schema}.changes"
+        ((batch,),) = small.warehouse.sql(newest)
+        assert batch > last
+        last = batch
+        assert small.notes("current") == [(1, f"at {place}")]
+
+
 def test_a_version_outlives_a_truncate_once(small: Small) -> None:
     small.begin("raw")
     history = CURRENT.replace("current_state", "history")
