@@ -150,8 +150,8 @@ from {{ relation }}
 {%- endmacro -%}
 
 {#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
-    there more often than it was read is new for the rest. First their hashes alone: what is few, Spark sends to where the rows
-    are, so that no raw row is shuffled. -#}
+    there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
+    then sends to where the rows are, of which none but the new ones are shuffled. -#}
 {%- macro _read_new_rows(run) -%}
     {%- set kept = {} -%}
     {%- for column in adapter.get_columns_in_relation(run.raw) -%}
