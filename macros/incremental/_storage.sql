@@ -102,8 +102,11 @@
     {%- endif -%}
     {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
     {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
-    {%- set left_over = spark_cdc._left_over(run) -%}
-    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {%- set left_over, overtaken = spark_cdc._left_over(run), [] -%}
+    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}
+        {%- do overtaken.append(relation.identifier.split('_') | last) -%}
+        {%- do spark_cdc._drop(relation) -%}
+    {%- endfor -%}
     {#- after that, so that no run ends unseen; before what it has made is dropped -#}
     {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
         {%- do spark_cdc._drop(run.claim) -%}
@@ -112,7 +115,8 @@
             ~ ' nothing is wrong with the table. Run one at a time.'
         ) }}
     {%- endif -%}
-    {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {#- not what belongs to a run that had the model until now: if it was not killed, its last statement may still come to an end -#}
+    {%- for relation in left_over if relation.identifier.split('_') | last not in overtaken -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
 {#- Lets go of the model, and of what its properties name no longer. -#}
