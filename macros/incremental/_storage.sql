@@ -133,11 +133,14 @@
     {%- if run.call.builds != 'events' or not run.properties -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set later = run_query(
-        'select max(cdc_batch) from ' ~ run.target ~ ' where cdc_batch >= ' ~ spark_cdc._literal(run.batch)
-    ).rows[0][0] -%}
-    {%- if later is not none -%}
-        {%- do run.update({'batch': later ~ '+'}) -%}
+    {%- set later = [] -%}
+    {%- for relation in [run.target] + ([run.replaced] if run.replaced.identifier | lower in run.helpers else []) -%}
+        {%- do later.append(run_query(
+            'select max(cdc_batch) from ' ~ relation ~ ' where cdc_batch >= ' ~ spark_cdc._literal(run.batch)
+        ).rows[0][0]) -%}
+    {%- endfor -%}
+    {%- if later | select | list -%}
+        {%- do run.update({'batch': later | select | max ~ '+'}) -%}
     {%- endif -%}
 {%- endmacro -%}
 
