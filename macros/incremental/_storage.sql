@@ -44,7 +44,7 @@
         'is_full': should_full_refresh() or not is_ours,
         'batch': batch,
         'suffix': modules.re.sub('[^0-9]', '', batch),
-        'definition': local_md5(tojson(call.definition, sort_keys=true)),
+        'definition': local_md5(tojson(call.definition)),
     } -%}
     {%- set can_be_replaced = existing is not none and (
         (file_format == 'iceberg' and existing.is_iceberg) or (file_format == 'delta' and existing.is_delta)
