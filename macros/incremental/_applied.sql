@@ -35,17 +35,21 @@
     {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment)) }}
 {%- endmacro -%}
 
-{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the `views` over it. None
-    where there is none: then everything is built anew each time. -#}
-{%- macro _incremental_upstream(node, views=[]) -%}
+{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the `texts` of the views over
+    it. None where there is none, or a view was made over another one (`--defer`): then everything is built anew each time. -#}
+{%- macro _incremental_upstream(node, texts=[]) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
-    {%- if node.config.materialized == 'cdc_incremental' -%}
-        {{ return({'relation': relation, 'views': views}) }}
+    {%- if texts and relation | lower | string not in texts | last | lower | replace('`', '') -%}
+        {{ return(none) }}
+    {%- elif node.config.materialized == 'cdc_incremental' -%}
+        {{ return({'relation': relation, 'texts': texts}) }}
     {%- elif node.config.materialized == 'view' and node.depends_on.nodes | length == 1 -%}
-        {{ return(spark_cdc._incremental_upstream(graph.nodes.get(node.depends_on.nodes[0]), views + [relation])) }}
+        {{ return(spark_cdc._incremental_upstream(
+            graph.nodes.get(node.depends_on.nodes[0]), texts + [spark_cdc._view_text(relation)]
+        )) }}
     {%- endif -%}
     {{ return(none) }}
 {%- endmacro -%}
@@ -60,38 +64,45 @@
 {%- endmacro -%}
 
 {#- What the upstream has that the model has not seen: `last`, its last batch; `generation`; `new`, whether there is
-    anything; `from`, the first commit sequence it concerns; `touch_all`, whether every key is concerned. -#}
+    anything; `from`, the first commit sequence it concerns; `touch_all`, whether every key is concerned. The upstream may be
+    amid a run, which writes what it replaces before it replaces it: such a batch is left to a later run. -#}
 {%- macro _facts_of_upstream(run, upstream) -%}
     {%- if upstream is none -%}
         {{ return({'last': none, 'generation': '', 'new': true, 'touch_all': true}) }}
     {%- endif -%}
+    {%- set is_emptied = run.call.changes.limit == 0 -%}
     {%- set replaced = spark_cdc._helper('replaced', of=upstream.relation) -%}
     {#- what the body names was looked at anew when it was compiled -#}
-    {%- if upstream.views -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
+    {%- if upstream.texts -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
     {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
-    {%- set texts = [] -%}
-    {%- for view in upstream.views -%}{%- do texts.append(spark_cdc._view_text(view)) -%}{%- endfor -%}
     {%- set generation = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
-        ~ (' ' ~ local_md5(texts | join) if texts else '') -%}
+        ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
     {#- batches of another generation do not compare with what was applied -#}
     {%- set before = run.properties.get('spark_cdc.applied', '')
         if run.properties.get('spark_cdc.upstream') == generation else '' -%}
     {%- set applied = spark_cdc._literal(before) -%}
-    {%- set has_replaced = spark_cdc._is_there(replaced) -%}
-    {%- set rows = [run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0]] -%}
-    {%- if has_replaced -%}
+    {%- set of_replaced, is_running = none, false -%}
+    {%- if not is_emptied and spark_cdc._is_there(replaced) -%}
         {%- do run_query('refresh table ' ~ replaced) -%}
-        {%- do rows.append(run_query(spark_cdc._news_of(replaced, applied)).rows[0]) -%}
+        {%- set of_replaced = run_query(spark_cdc._news_of(replaced, applied)).rows[0] -%}
+        {#- asked in this order: of a run that has ended by now the events are there to be read -#}
+        {%- set is_running = of_replaced[0] is not none and spark_cdc._is_there(spark_cdc._helper('run_*', of=upstream.relation)) -%}
     {%- endif -%}
-    {%- set lasts, froms = rows | map(attribute=0) | select | list, rows | map(attribute=1) | select | list -%}
-    {%- set is_replaced = has_replaced and rows[1][1] is not none -%}
+    {%- set of_events = run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0] -%}
+    {%- set last = [of_events[0] or before, before if is_running or not of_replaced else of_replaced[0] or before] | max -%}
+    {%- if is_running -%}
+        {%- set of_replaced = run_query(spark_cdc._news_of(replaced, applied) ~ ' and cdc_batch <= ' ~ spark_cdc._literal(last)).rows[0] -%}
+    {%- endif -%}
+    {%- set is_replaced = of_replaced is not none and of_replaced[1] is not none -%}
+    {%- set rows = [of_events] + ([of_replaced] if is_replaced else []) -%}
+    {%- set froms = rows | map(attribute=1) | select | list -%}
     {{ return({
-        'last': lasts | max if lasts else before,
+        'last': '' if is_emptied else last,
         'generation': generation,
         'new': froms | length > 0,
         'from': froms | min if froms else none,
         'replaced': replaced if is_replaced else none,
-        'touch_all': rows | map(attribute=2) | select | list | length > 0 or (is_replaced and upstream.views | length > 0),
+        'touch_all': rows | map(attribute=2) | select | list | length > 0 or (is_replaced and upstream.texts | length > 0),
     }) }}
 {%- endmacro -%}
 
@@ -164,6 +175,7 @@ where cdc_stored is not null
 {%- macro _touched_keys(run, events) -%}
     {%- set key = run.call.table.key -%}
     {%- set applied = spark_cdc._literal(run.properties['spark_cdc.applied']) -%}
+    {%- set is_new = 'cdc_batch > ' ~ applied ~ ' and cdc_batch <= ' ~ spark_cdc._literal(events.last) -%}
     {%- set key_list = spark_cdc._column_list(key) -%}
     {#- what an event names: its key, and that of its before image -#}
     {%- set named -%}
@@ -188,7 +200,7 @@ with new_events as (
         false as cdc_is_replaced
     from {{ run.call.changes }}
         {{ named | indent(8) }}
-    where cdc_batch > {{ applied }}
+    where {{ is_new }}
     {%- if events.replaced %}
     union all
     select
@@ -197,7 +209,7 @@ with new_events as (
         true as cdc_is_replaced
     from {{ events.replaced }}
         {{ named | indent(8) }}
-    where cdc_batch > {{ applied }}
+    where {{ is_new }}
     {%- endif %}
 ),
 
