@@ -25,7 +25,7 @@
         {%- do spark_cdc._read_new_rows(run) -%}
         {%- if run.properties['spark_cdc.definition'] != run.definition -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
-            {%- do spark_cdc._keep_new_rows(run) -%}
+            {%- do spark_cdc._keep_undecoded_rows(run) -%}
             {%- do spark_cdc._gbase_decode(run, {'relation': run.raw}) -%}
             {%- do spark_cdc._gbase_store_all(run, {'spark_cdc.generation': run.batch}) -%}
         {%- elif run.has_new_rows -%}

@@ -81,8 +81,18 @@
 {#- The call or its columns changed: everything is decoded anew, from the rows that were read and the new ones. -#}
 {%- macro _decode_again(run) -%}
     {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
-    {%- do spark_cdc._keep_new_rows(run) -%}
+    {%- do spark_cdc._keep_undecoded_rows(run) -%}
     {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
+{%- endmacro -%}
+
+{#- Adds the new rows to those that were read before anything is made of them. Whatever becomes of this run, and of the edit
+    that it is for, a later one then knows that the model is not made of all rows that were read. -#}
+{%- macro _keep_undecoded_rows(run) -%}
+    {%- if run.has_new_rows -%}
+        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': ''}) -%}
+        {%- do spark_cdc._keep_new_rows(run) -%}
+    {%- endif -%}
 {%- endmacro -%}
 
 {#- An increment. -#}
