@@ -394,7 +394,7 @@ where
         {%- set generation = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
         {%- if spark_cdc._is_there(run.replaced)
             and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
-            {%- do run_query('insert into ' ~ run.replaced ~ '\n' ~ replaced) -%}
+            {%- do run_query('insert into ' ~ run.replaced ~ ' by name\n' ~ replaced) -%}
         {%- else -%}
             {%- do spark_cdc._drop(run.replaced) -%}
             {%- do run_query(spark_cdc._create_as(
