@@ -431,6 +431,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
         'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
         'spark_cdc.raw_added_to': run.properties.get('spark_cdc.raw_added_to', 0),
+        'spark_cdc.raw_is_partial': run.properties.get('spark_cdc.raw_is_partial', ''),
         'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
     } -%}
     {%- do all_properties.update(run.get('watermark') or {}) -%}
