@@ -315,6 +315,19 @@ def test_later_batches_compare_greater_where_the_clock_goes_back(small: Small) -
         assert batch > last
         last = batch
         assert small.notes("current") == [(1, f"at {place}")]
+    # a batch that only takes an event back leaves its number elsewhere
+    small.land("raw", (4, "U", 1, "in conflict", "a", 1))
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
+    replaced = f"{small.schema}.changes__cdc_replaced"
+    small.warehouse.sql(
+        f"create table {ahead}_replaced using parquet as"
+        f" select * except (cdc_batch), '3999' as cdc_batch from {replaced}",
+        f"insert overwrite {replaced} by name select * from {ahead}_replaced",
+    )
+    for place in (5, 6):
+        small.warehouse.dbt(small.home, "run")
+        assert small.notes("current") == [(1, "at 3" if place == 5 else "at 5")]
+        small.land("raw", (place, "U", 1, f"at {place}", "a", 1))
 
 
 def test_a_version_outlives_a_truncate_once(small: Small) -> None:
@@ -558,6 +571,129 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     run_current()
     assert small.warehouse.sql(claims) == []
     assert small.notes("current") == [(1, "third")]
+
+
+def test_a_model_may_run_while_the_one_it_reads_does(small: Small) -> None:
+    """What a run of change events replaces is there before its events are."""
+    small.begin("raw")
+    partitioned = "{{ config(partition_by=['cdc_operation']) }}\n"
+    small.write({"changes": decoded("raw"), "current": CURRENT})
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    small.land("raw", (12, "U", 1, "second", "a", 1), transaction="X")
+    small.warehouse.dbt(small.home, "run")
+    earlier = small.stored_in("changes")
+    # with it the commit of the other change is another one
+    small.land("raw", (10, "I", 2, "first", "a", 2), transaction="X")
+    small.warehouse.dbt(small.home, "run", "--select", "changes")
+    changes, claim = f"{small.schema}.changes", f"{small.schema}.changes__cdc_run_20260101"
+    now = f"alter view {changes} as select * from {small.schema}."
+    later = small.stored_in("changes")
+    small.warehouse.sql(f"{now}{earlier}", f"create table {claim} (id int) using parquet")
+    small.warehouse.dbt(small.home, "run", "--select", "current")
+    assert small.notes("current") == [(1, "second")]
+    small.warehouse.sql(f"{now}{later}", f"drop table {claim}")
+    small.warehouse.dbt(small.home, "run", "--select", "current")
+    assert small.notes("current") == [(1, "second"), (2, "first")]
+    # a model that comes later, first made without rows
+    small.write({"late": CURRENT, "changes": partitioned + decoded("raw")})
+    small.warehouse.dbt(small.home, "run", "--empty", "--select", "late")
+    assert small.notes("late") == []
+    small.land("raw", (30, "I", 3, "first", "a", 3))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("late") == small.notes("current")
+    # of what is replaced now the columns stand in another order
+    small.land("raw", (30, "I", 3, "other", "a", 3))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("late") == small.notes("current") == [(1, "second"), (2, "first")]
+
+
+BLIND = """
+{% macro spark__list_relations_without_caching(relation) %}
+    {{ return(run_query('show table extended in ' ~ relation.schema ~ " like 'nothing'")) }}
+{% endmacro %}
+"""
+
+
+def test_what_dbt_does_not_list_is_there_all_the_same(small: Small) -> None:
+    small.begin("raw")
+    small.write({"changes": decoded("raw")})
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "blind.sql").write_text(BLIND)
+    small.warehouse.sql(f"truncate table {small.schema}.raw")
+    small.land("raw", (2, "I", 2, "second", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (2, "second")]
+
+
+def test_a_run_that_was_overtaken_may_still_end(small: Small) -> None:
+    """What it has made is dropped by the run after the next."""
+    small.begin("raw")
+    small.write({"changes": decoded("raw")})
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    names = ["changes__cdc_raw_20260101", "changes__cdc_run_20260101"]
+    small.warehouse.sql(
+        *(f"create table {small.schema}.{name} (id int) using parquet" for name in names)
+    )
+    for left in (names[:1], []):
+        small.warehouse.dbt(small.home, "run")
+        found = small.warehouse.sql(f"show tables in {small.schema} like '*_20260101'")
+        assert [row[1] for row in found] == left
+
+
+def test_an_edit_that_fails_loses_no_row(small: Small) -> None:
+    small.begin("raw")
+    small.write({"changes": decoded("raw")})
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (2, "I", 2, "second", "a", 1))
+    contract = "models: [{name: changes, config: {contract: {enforced: true}}, columns: [%s]}]"
+    wider = decoded("raw").replace("'string'}", "'string', 'part': 'string'}")
+    small.write({"changes": wider}, contract % "{name: id, data_type: string}")
+    assert small.warehouse.dbt(small.home, "run", check=False).code != 0
+    small.write({"changes": decoded("raw")}, "models: []")
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (2, "second")]
+    reordered = decoded("raw").replace(
+        "'id': 'bigint', 'note': 'string'", "'note': 'string', 'id': 'bigint'"
+    )
+    small.write({"changes": reordered})
+    small.land("raw", (3, "U", 2, "third", "a", 2), (3, "B", 2, "second", "a", 2))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("changes") == [(1, "first"), (2, "second"), (2, "third")]
+
+
+def test_a_view_over_a_deferred_model(small: Small) -> None:
+    """Of which there is none in the schema of those that run."""
+    small.begin("raw")
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "passed_on": "{{ config(materialized='view') }}\nselect * from {{ ref('changes') }}",
+            "current": "{{ spark_cdc.current_state(ref('passed_on'), key=['id']) }}",
+        }
+    )
+    small.land("raw", (1, "I", 1, "first", "a", 1))
+    built = small.warehouse.dbt(small.home, "run")
+    state = small.home / "state"
+    shutil.copytree(built.target, state)
+    profiles = small.home / "profiles.yml"
+    other = f"{small.schema}_other"
+    profiles.write_text(
+        profiles.read_text().replace(f"schema: {small.schema},", f"schema: {other},")
+    )
+    for number in (2, 3):
+        arguments = ("--defer", "--state", str(state), "--select", "passed_on", "current")
+        small.warehouse.dbt(small.home, "run", *arguments)
+        found = small.warehouse.sql(f"select id, note from {other}.current")
+        assert found == [(1, "first" if number == 2 else "at 2")]
+        profiles.write_text(profiles.read_text().replace(other, small.schema))
+        small.land("raw", (number, "U", 1, f"at {number}", "a", 1))
+        small.warehouse.dbt(small.home, "run", "--select", "changes")
+        profiles.write_text(
+            profiles.read_text().replace(f"schema: {small.schema},", f"schema: {other},")
+        )
 
 
 def test_what_dbt_promises_holds(small: Small) -> None:
