@@ -19,8 +19,10 @@ from spark_cdc_udfs.gbase.arrays import (
     Bools,
     Bytes,
     Ints,
+    Unsigned,
     contents,
     deserialized,
+    gathered,
     ragged,
     serialized,
     windows,
@@ -186,12 +188,21 @@ def hashes_of(records: Records) -> Ints:
     for at in range(0, HASHED_TOGETHER, 8):
         start = records.start[which] + np.minimum(at, length[which] - 8)
         words = windows(records.data, start, 8).view("<u8")[:, 0]
-        mixed = (hashes[which] ^ words) * np.uint64(0x9E3779B97F4A7C15)
-        hashes[which] = mixed ^ (mixed >> np.uint64(32))
+        hashes[which] = _mixed(hashes[which] ^ words)
         which = which[length[which] > at + 8]
     for index in which.tolist():
         hashes[index] ^= np.uint64(zlib.crc32(records.raw(index)))
     return hashes.view(np.int64)
+
+
+def _mixed(numbers: Unsigned) -> Unsigned:
+    """Let every bit of each number (n,) decide about all, as the last steps of SplitMix64 do."""
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= np.uint64(0xBF58476D1CE4E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D049BB133111EB)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
 
 
 _ARRAYS = tuple(field.name for field in fields(Records) if field.name != "data")
