@@ -29,9 +29,11 @@ from spark_cdc_udfs.gbase.records import (
     LONGEST_HEADER,
     LONGEST_PAYLOAD,
     PADDING,
+    REPEATABLE,
     SCHEME,
     SHORTEST_HEADER,
     Records,
+    is_one_of,
     no_records,
 )
 
@@ -261,10 +263,15 @@ class Framer:
         return Framed(batch.records(which[~self._is_left(batch, which)]), walk.spans)
 
     def _is_left(self, batch: _Batch, which: Ints) -> Bools:
-        """Say which of the headers `which` begin a record that `restore` left in the buffer."""
+        """Say which of the headers `which` begin a record that `restore` left in the buffer.
+
+        Not of those that the server may say again.
+        """
         is_left = np.zeros(len(which), dtype=np.bool_)
         begin, start, end = self._places(batch, which)
-        for index in np.flatnonzero(np.isin(begin, list(self._left))).tolist():
+        suspects = np.isin(begin, list(self._left))
+        suspects &= ~is_one_of(batch.headers.number[which], REPEATABLE)
+        for index in np.flatnonzero(suspects).tolist():
             raw = batch.data[start[index] : end[index]].tobytes()
             is_left[index] = self._left[int(begin[index])] == raw
         return is_left

@@ -9,15 +9,12 @@ from spark_cdc_udfs.gbase.records import (
     DISCARD,
     ERROR,
     RECORDS,
-    TABSCHEM,
-    TIMEOUT,
+    REPEATABLE,
     Records,
     hashes_of,
     is_one_of,
 )
 
-# The server may say these again.
-REPEATABLE = (TABSCHEM, TIMEOUT)
 # Their sequence, where they have one, says nothing of when they were written.
 UNORDERED = (DISCARD, ERROR)
 ORDERED = sorted(set(RECORDS) - {*REPEATABLE, *UNORDERED})

@@ -63,6 +63,10 @@ for _number, (_, _shortest) in RECORDS.items():
     SHORTEST_HEADER[_number] = _shortest
 
 
+# The server may say these again.
+REPEATABLE = (TABSCHEM, TIMEOUT)
+
+
 def is_one_of(number: npt.NDArray[Any], numbers: Iterable[int]) -> Bools:
     """Say which record numbers (n,), all valid, are among some."""
     chosen = np.zeros(LAST_NUMBER + 1, dtype=np.bool_)
