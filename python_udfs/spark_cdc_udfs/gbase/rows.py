@@ -29,24 +29,25 @@ class Rows(NamedTuple):
 
 
 def size_array(layout: Layout, records: Records) -> tuple[Ints, Bools]:
-    """Read the size arrays of rows: bytes of each variable column (m, v), and which rows fit (m,).
+    """Read the size arrays of rows (n,): bytes of each variable column (m, v) of the m that fit.
 
-    The byte order is the one by which the sizes and the fixed columns make up the payload. Both do
-    only where a size is 64 KiB or more, which none is; then it is big-endian.
+    Returns also which those are (n,). The byte order is the one by which the sizes and the fixed
+    columns make up the payload. Both do only where a size is 64 KiB or more, which none is; then it
+    is big-endian.
     """
     count = len(layout.variable)
     left = records.payload_size - layout.fixed_bytes
     there = records.header_size >= SIZES_AT + 4 * count
     if count == 0:
-        return np.zeros((len(records), 0), dtype=np.int64), there & (left == 0)
-    sizes = np.zeros((len(records), count), dtype=np.int64)
-    fits = np.zeros(len(records), dtype=np.bool_)
+        fits = there & (left == 0)
+        return np.zeros((int(fits.sum()), 0), dtype=np.int64), fits
     raw = windows(records.data, records.start[there] + SIZES_AT, 4 * count)
     big, little = raw.view(">u4").astype(np.int64), raw.view("<u4").astype(np.int64)
     fits_big, fits_little = big.sum(axis=1) == left[there], little.sum(axis=1) == left[there]
-    sizes[there] = np.where(fits_big[:, None], big, little)
-    fits[there] = fits_big | fits_little
-    return sizes, fits
+    fit = fits_big | fits_little
+    fits = np.zeros(len(records), dtype=np.bool_)
+    fits[there] = fit
+    return np.where(fits_big[:, None], big, little)[fit], fits
 
 
 def decode_rows(
@@ -69,8 +70,6 @@ def decode_rows(
     reason = np.where(fits, 0, BAD_VAR_SIZES).astype(np.int8)
     blamed = np.full(len(records), -1, dtype=np.int64)
     good = np.flatnonzero(fits)
-    if len(good) < len(records):
-        sizes = sizes[good]
     payload = (records.start + records.header_size)[good]
     columns: dict[str, Any] = {}
 
