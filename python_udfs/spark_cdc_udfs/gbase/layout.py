@@ -54,7 +54,9 @@ PLACES = (5, 4, 3, 2, 1, 0)
 MOST_DIGITS = 32
 MOST_COLUMNS = 32767
 
-_TYPE = re.compile(r"([a-z][a-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_TYPE = re.compile(r"([a-z][a-z0-9_ ]*?)\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?")
+# A name, delimited or not, and a type.
+_COLUMN = re.compile(r'("(?:[^"]|"")*"|[^"\s]\S*)\s+(.+)', re.DOTALL)
 _FIELD = rf"({'|'.join(FIELDS)})\s*(?:\(\s*(\d)\s*\))?"
 _TIME = re.compile(rf"(datetime|interval)\s+{_FIELD}\s+to\s+{_FIELD}")
 
@@ -189,11 +191,12 @@ def _time(
 
 
 def split_columns(text: str) -> list[str]:
-    """Cut a column list at the commas that are in no parentheses."""
-    parts, depth, begin = [], 0, 0
+    """Cut a column list at the commas that are in no parentheses and in no delimited name."""
+    parts, depth, begin, is_delimited = [], 0, 0, False
     for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
+        is_delimited ^= character == '"'
+        depth += (character == "(" and not is_delimited) - (character == ")" and not is_delimited)
+        if character == "," and depth == 0 and not is_delimited:
             parts.append(text[begin:place])
             begin = place + 1
     return [*parts, text[begin:]]
@@ -246,10 +249,13 @@ def parse_layout(
 
 
 def _column(entry: str) -> Column:
-    name, *rest = entry.split(maxsplit=1)[:2] or [""]
-    if not rest:
+    match = _COLUMN.fullmatch(entry.strip())
+    if match is None:
         raise SchemaError(BAD_SCHEMA, f"no type in {entry.strip()!r}")
-    return Column(name, rest[0].strip(), parse_type(rest[0]))
+    name, text = match.groups()
+    if name.startswith('"'):
+        name = name[1:-1].replace('""', '"')
+    return Column(name, text, parse_type(text))
 
 
 def _twice(names: Iterable[str]) -> str | None:
