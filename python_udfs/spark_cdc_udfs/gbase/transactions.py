@@ -207,6 +207,9 @@ class _Sorted:
         before, after = which[:-1], which[1:]
         sequence = self.header["sequence"][self.order]
         again = begins[before] & (sequence[before] == sequence[after])
+        for field in ("time", "user"):
+            values = self.header[field][self.order]
+            again &= values[before] == values[after]
         again &= transaction[before] == transaction[after]
         begins[after[again]] = False
         return begins
