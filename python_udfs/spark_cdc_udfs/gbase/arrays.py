@@ -15,6 +15,7 @@ Unsigned = npt.NDArray[np.uint64]
 
 # Arrow's binary arrays count their bytes in 32 bits; so no more is decoded at once.
 MOST_BYTES = 2**31 - 1
+GATHERED_TOGETHER = 2**24  # bytes, each of which then takes eight more
 
 
 def windows(data: Bytes, start: Ints, size: int) -> Bytes:
@@ -79,6 +80,27 @@ def ragged(data: Bytes, start: Ints, length: Ints) -> Any:
     if not count:
         return pa.array([], pa.binary())
     return binary(edges, data).take(pa.array(take))
+
+
+def gathered(data: Bytes, start: Ints, length: Ints, padding: int) -> Bytes:
+    """Copy `length` bytes of `data` from each of `start`, both (m,), one behind the other.
+
+    They are followed by `padding` zeros. As `ragged`, but for data of any length: what is longer
+    than an Arrow array can hold goes in steps, more slowly.
+    """
+    end = np.cumsum(length)
+    whole = np.zeros((int(end[-1]) if len(end) else 0) + padding, dtype=np.uint8)
+    if len(data) <= MOST_BYTES:
+        offsets, copied = contents(ragged(data, start, length))
+        whole[: len(whole) - padding] = copied[: offsets[-1]]
+        return whole
+    steps = np.unique(np.searchsorted(end, np.arange(0, int(end[-1]), GATHERED_TOGETHER)))
+    for first, last in zip(steps, [*steps[1:], len(end)], strict=True):
+        begin = int(end[first] - length[first])
+        shift = start[first:last] - (end[first:last] - length[first:last])
+        places = np.arange(begin, int(end[last - 1])) + np.repeat(shift, length[first:last])
+        whole[begin : int(end[last - 1])] = data[places]
+    return whole
 
 
 def serialized(batch: Any) -> bytes:

@@ -40,6 +40,7 @@ UNKNOWN_RECORD_TYPE = "unknown_record_type"
 REASONS = (*ROW_REASONS, NO_SCHEMA, NULL_KEY, ORPHAN_BEFORE_IMAGE)
 OPERATIONS = {INSERT: "insert", UPDAFT: "update", DELETE: "delete", TRUNCATE: "truncate"}
 MICROSECONDS = 1_000_000
+DECODED_TOGETHER = 2**28  # bytes of records: a transaction may be of any size, an Arrow array not
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # years 1 to 9999
 
 
@@ -116,7 +117,11 @@ class Changes:
         settled = self._transactions.feed(self._own(records, refused))
         for reason, some in settled.refused:
             refused += _refused_records(some, reason)
-        changes = self._changes(settled.committed, refused)
+        changes = [
+            change
+            for part in settled.committed.parts(DECODED_TOGETHER)
+            for change in self._changes(part, refused)
+        ]
         return Decoded(changes, refused)
 
     def state(self) -> tuple[list[Records], bytes]:

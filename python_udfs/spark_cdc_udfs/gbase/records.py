@@ -136,10 +136,8 @@ class Records:
 
     def compact(self) -> Records:
         """Return the same records over a copy of their own bytes alone."""
-        offsets, data = contents(ragged(self.data, self.start, self.length))
-        padded = np.zeros(len(data) + PADDING, dtype=np.uint8)
-        padded[: len(data)] = data
-        return replace(self, data=padded, start=offsets[:-1].astype(np.int64))
+        data = gathered(self.data, self.start, self.length, PADDING)
+        return replace(self, data=data, start=np.cumsum(self.length) - self.length)
 
     def raw(self, index: int) -> bytes:
         """Return the bytes of one record."""

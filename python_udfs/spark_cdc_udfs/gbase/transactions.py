@@ -7,6 +7,7 @@ id from BEGINTX to COMMTX or RBTX; then the id is used again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,24 @@ class Committed(NamedTuple):
     # Of an UPDAFT: where among the n its UPDBEF is; of an UPDBEF: its UPDAFT; else -1. A pair
     # follows directly on one another among the records of their table in their transaction.
     partner: Ints
+
+    def parts(self, most: int) -> Iterator[Committed]:
+        """Cut it into parts of about `most` bytes of records, no pair of images in two of them."""
+        size = np.cumsum(self.records.length)
+        if not len(size) or size[-1] <= most:
+            yield self
+            return
+        cuts = np.unique(np.searchsorted(size, np.arange(most, int(size[-1]), most), side="right"))
+        cuts = np.append(cuts[(cuts > 0) & (cuts < len(size))], len(size))
+        cuts += self.partner[cuts - 1] == cuts
+        begin = 0
+        for end in np.unique(cuts).tolist():
+            which = slice(begin, end)
+            arrays = {name: getattr(self, name)[which] for name in self._fields[1:]}
+            arrays["partner"] = np.where(arrays["partner"] >= 0, arrays["partner"] - begin, -1)
+            records = self.records.take(np.arange(begin, end)).compact()
+            yield self._replace(records=records, **arrays)
+            begin = end
 
 
 class Settled(NamedTuple):
