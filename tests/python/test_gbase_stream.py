@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -43,6 +43,9 @@ from spark_cdc_udfs.gbase import (
     RestartPosition,
     SchemaError,
     Transactions,
+    arrays,
+    changes,
+    framing,
     land,
     parse_layout,
 )
@@ -575,6 +578,14 @@ def nested(size: int) -> bytes:
     return b"\0\0\0\x42" * (size // 4)
 
 
+def short_rows(size: int) -> bytes:
+    """Rows that have no room for the sizes of the columns that their table is said to have."""
+    text = "id integer," + ",".join(f"c{number} text" for number in range(2000))
+    some = schema(7, text, 4, 1, 2000) + begin(1, 1)
+    rows = [row(40, sequence, 1, 7, b"\0\0\0\1") for sequence in range(2, size // 40)]
+    return some + b"".join(rows) + commit(2**40, 1)
+
+
 def wide_rows(size: int) -> bytes:
     """Rows of one committed transaction."""
     rng = random.Random(1)
@@ -593,9 +604,20 @@ def wide_rows(size: int) -> bytes:
         record(40, bytes(20))[:4] + struct.pack(">3I", 2**24, 66, 40) + bytes(SIZE),
         record(16, b"") * (SIZE // 16),
         wide_rows(SIZE),
+        short_rows(SIZE),
         b"".join(begin(number, number) for number in range(SIZE // 40)),
     ],
-    ids=["nested", "zeros", "scheme", "random", "lying", "shortest", "rows", "begins"],
+    ids=[
+        "nested",
+        "zeros",
+        "scheme",
+        "random",
+        "lying",
+        "shortest",
+        "rows",
+        "short_rows",
+        "begins",
+    ],
 )
 @pytest.mark.parametrize("length", [97, 4096, 2 * SIZE])
 def test_memory_is_bounded_by_the_input(data: bytes, length: int) -> None:
@@ -615,7 +637,12 @@ def test_memory_is_bounded_by_the_input(data: bytes, length: int) -> None:
 # ---------------------------------------------------------------------------- from run to run
 
 
-def in_runs(capture_id: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[Any, Any]:
+def in_runs(
+    capture_id: str,
+    runs: Sequence[Sequence[Mapping[str, Any]]],
+    key: Sequence[str] = gbase_capture.TABLE.key,
+    columns: Sequence[str] = tuple(gbase_capture.TYPES),
+) -> tuple[Any, Any]:
     """Decode chunks, each run from the state of the one before: sequences, and what is refused."""
     sequences: list[str] = []
     refused: list[tuple[str, int, int]] = []
@@ -623,7 +650,7 @@ def in_runs(capture_id: str, runs: Sequence[Sequence[Mapping[str, Any]]]) -> tup
     rng = random.Random(capture_id)
     for rows in runs:
         framer = Framer()
-        changes = Changes(capture_id, 7, gbase_capture.TABLE.key, list(gbase_capture.TYPES))
+        changes = Changes(capture_id, 7, key, columns)
         if state:
             framer.restore(state[0])
             changes.restore(state[1], [state[2]])
@@ -675,7 +702,80 @@ def test_repeat_of_a_record_too_short_for_a_sequence() -> None:
 
 
 def test_hashes_mean_the_same_in_every_process() -> None:
-    assert hashes_of(framed_records(commit(3, 5))).tolist() == [3704761082842404713]
+    assert hashes_of(framed_records(commit(3, 5))).tolist() == [8745992479481705600]
+
+
+def test_hashes_of_records_that_hardly_differ() -> None:
+    """In one bit of the sequence and one of the transaction, for all such pairs of bits."""
+    sequence, transaction = 0x1E00001018, 5
+    near = [
+        discard(sequence ^ (1 << one), transaction ^ (1 << other))
+        for one in range(64)
+        for other in range(31)
+    ]
+    hashes = hashes_of(framed_records(b"".join(near)))
+    assert len(set(hashes.tolist())) == len(near)
+
+
+def test_savepoints_that_hardly_differ() -> None:
+    one, other = (0x1E00001018, 5), (0x1E00001018 ^ 0x80, 5 ^ 0x80)
+    raws = [SCHEMA, *(begin(1 + transaction, transaction) for _, transaction in (one, other))]
+    raws += [one_row(*one), one_row(*other), discard(*one), discard(*other)]
+    raws += [commit(2**40 + transaction, transaction) for _, transaction in (one, other)]
+    capture = Capture("a", 7, ["id"], ["id", "amount", "name"])
+    decoded = capture.feed([1], [b"".join(raws)])
+    assert (decoded.changes, decoded.refused) == ([], [])
+
+
+def test_another_begin_of_one_sequence() -> None:
+    raws = [SCHEMA, begin(1, 5, time=100), one_row(2, 5), begin(1, 5, time=200)]
+    raws += [begin(1, 5, time=200), one_row(3, 5), commit(4, 5)]
+    decoded = Capture("a", 7, ["id"], ["id"]).feed([1], [b"".join(raws)])
+    assert [batch.num_rows for batch in decoded.changes] == [1]
+    assert [one.reason for one in decoded.refused] == ["unfinished_transaction"]
+
+
+def test_a_description_may_come_again_from_one_run_to_the_next() -> None:
+    """It is no record of the buffer's, though the buffer has one like it in that place."""
+    turned = schema(7, "amount decimal(8,2), id integer, name varchar(20,0)", 9, 2, 1)
+    filler = [row(40, sequence, 1, 8, bytes(164)) for sequence in (1, 2)]
+    rows = begin(10, 1) + one_row(11, 1) + commit(12, 1)
+    runs = [[filler[0] + SCHEMA, turned], [filler[1] + SCHEMA, rows]]
+    numbered = [
+        [{"chunk_number": 2 * run + place, "payload": read} for place, read in enumerate(reads)]
+        for run, reads in enumerate(runs)
+    ]
+    found = in_runs("a", numbered, ["id"], ["id", "amount", "name"])
+    assert found == in_runs("a", [[*numbered[0], *numbered[1]]], ["id"], ["id", "amount", "name"])
+    assert len(found[0]) == 1
+
+
+@pytest.mark.parametrize("columns", [["id"], ["id", "name"]])
+@pytest.mark.parametrize("ends", [commit, discard])
+def test_more_in_a_transaction_than_an_arrow_array_holds(
+    monkeypatch: pytest.MonkeyPatch, columns: list[str], ends: Callable[[int, int], bytes]
+) -> None:
+    for module in (arrays, framing):
+        monkeypatch.setattr(module, "MOST_BYTES", 2**16)
+    monkeypatch.setattr(arrays, "GATHERED_TOGETHER", 2**12)
+    monkeypatch.setattr(changes, "DECODED_TOGETHER", 2**14)
+    capture = Capture("a", 7, ["id"], columns)
+    pair = [image(number, sequence, 1, 5) for sequence, number in ((2, 42), (3, 43))]
+    raws = [SCHEMA, begin(1, 1)]
+    raws += [
+        one[:16] + struct.pack(">Q", place) + one[24:] for place in range(2, 6000) for one in pair
+    ]
+    raws += [ends(3000, 1), commit(6000, 1)]
+    events = 0
+    for number in range(0, len(raws), 300):
+        decoded = capture.feed([number], [b"".join(raws[number : number + 300])])
+        assert not decoded.refused
+        events += sum(batch.num_rows for batch in decoded.changes)
+    assert events == (5998 if ends is commit else 2998)
+
+
+def one_row(sequence: int, transaction: int) -> bytes:
+    return row(40, sequence, transaction, 7, PLAIN_ROW, [1])
 
 
 def framed_records(raw: bytes) -> Records:

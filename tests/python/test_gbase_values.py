@@ -297,14 +297,15 @@ def test_schema_that_does_not_add_up(
 
 
 def test_layout() -> None:
-    """Commas in parentheses do not cut; one unknown fixed column takes what the others leave."""
+    """No comma cuts that is in parentheses or in a delimited name, which loses its quotes.
+
+    One unknown fixed column takes what the others leave.
+    """
     payload = (
-        b'a decimal(10,2),x raw(6) , c  DATETIME YEAR TO\tDAY,"q r" money, v bson,w lvarchar\0'
+        b'a decimal(10,2),x raw(6) , c  DATETIME YEAR TO\tDAY,"q, (""r" money, v bson,w lvarchar\0'
     )
-    with pytest.raises(SchemaError):
-        parse_layout(payload, 30, 4, 2)
-    layout = parse_layout(payload.replace(b'"q r"', b"q"), 6 + 9 + 5 + 9, 4, 2)
-    assert [column.name for column in layout.columns] == ["a", "x", "c", "q", "v", "w"]
+    layout = parse_layout(payload, 6 + 9 + 5 + 9, 4, 2)
+    assert [column.name for column in layout.columns] == ["a", "x", "c", 'q, ("r', "v", "w"]
     assert layout.offsets == (0, 6, 15, 20)
     known = [column.type.is_known for column in layout.columns]
     assert known == [True, False, True, True, False, True]
@@ -317,6 +318,7 @@ def test_layout() -> None:
         "decimal(4,5)",
         "decimal(0)",
         "char(0)",
+        f"char({'9' * 5000})",
         "integer(4,2)",
         "text",
         "byte",
