@@ -404,10 +404,13 @@ where
             and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
             {%- do run_query('insert into ' ~ run.replaced ~ ' by name\n' ~ replaced) -%}
         {%- else -%}
-            {%- do spark_cdc._drop(run.replaced) -%}
+            {#- made under another name: what a run that was killed here has left stands in nobody's way -#}
+            {%- set made = spark_cdc._helper('replaced_' ~ run.suffix) -%}
             {%- do run_query(spark_cdc._create_as(
-                run, run.replaced, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
+                run, made, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
             )) -%}
+            {%- do spark_cdc._drop(run.replaced) -%}
+            {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.replaced) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}

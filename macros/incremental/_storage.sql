@@ -133,8 +133,12 @@
     {%- if run.call.builds != 'events' or not run.properties -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set later = [] -%}
-    {%- for relation in [run.target] + ([run.replaced] if run.replaced.identifier | lower in run.helpers else []) -%}
+    {%- set later, relations = [], [run.target] -%}
+    {%- if run.replaced.identifier | lower in run.helpers -%}
+        {%- do run_query('refresh table ' ~ run.replaced) -%}
+        {%- do relations.append(run.replaced) -%}
+    {%- endif -%}
+    {%- for relation in relations -%}
         {%- do later.append(run_query(
             'select max(cdc_batch) from ' ~ relation ~ ' where cdc_batch >= ' ~ spark_cdc._literal(run.batch)
         ).rows[0][0]) -%}
@@ -198,7 +202,7 @@
     {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|missing_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
+        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|replaced_|missing_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
