@@ -7,9 +7,7 @@
     {%- set node = spark_cdc._node_of(relation) -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
     {%- if not columns -%}
-        {%- for column in spark_cdc._columns_in_warehouse(relation, node) -%}
-            {%- do columns.update({column.name: column.dtype}) -%}
-        {%- endfor -%}
+        {%- do columns.update(spark_cdc._columns_in_warehouse(relation, node)) -%}
     {%- endif -%}
     {%- if not columns and node is not none -%}
         {%- set untyped = [] -%}
@@ -43,7 +41,14 @@
     {%- if relation is string and graph.nodes is defined -%}
         {%- for node in graph.nodes.values() | list + graph.sources.values() | list
             if node.relation_name and relation.startswith('(select * from ' ~ node.relation_name ~ ' where ') -%}
-            {{ return(api.Relation.create(schema=node.schema, identifier=node.identifier or node.alias or node.name)) }}
+            {%- set identifier = node.identifier or node.alias or node.name -%}
+            {{ return(api.Relation.create(
+                schema=node.schema, identifier=identifier,
+                quote_policy={
+                    'schema': node.relation_name.startswith('`'),
+                    'identifier': node.relation_name.endswith('`' ~ identifier ~ '`'),
+                }
+            )) }}
         {%- endfor -%}
     {%- endif -%}
     {{ return(relation) }}
@@ -86,32 +91,53 @@
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- The adapter's columns of a relation, or an empty list. `--empty` and unit tests wrap or replace a relation, so it is
-    named anew from its parts. Spark remembers the files and columns of a table that it has read (of Iceberg, the whole
-    table), and is not told what others, in another process, do to it: here, where every macro comes by that is given a
-    relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled just before; nor at a
-    view that it made, over a table to which nothing is ever added. -#}
+{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. `--empty` and unit tests wrap
+    or replace a relation, so it is named anew from its parts. Spark remembers the files and columns of a table that it has
+    read (of Iceberg, the whole table), and is not told what others, in another process, do to it: here, where every macro
+    comes by that is given a relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled
+    just before; nor at a view that it made, over a table to which nothing is ever added. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- if relation is string -%}
-        {{ return([]) }}
+        {{ return({}) }}
     {%- endif -%}
     {%- set identifier = relation.identifier | string -%}
     {%- if identifier.startswith('__dbt__cte__') -%}
         {%- if node is none -%}
-            {{ return([]) }}
+            {{ return({}) }}
         {%- endif -%}
         {%- set schema = node.schema -%}
         {%- set identifier = node.identifier or node.alias or node.name -%}
     {%- else -%}
         {%- set schema = relation.schema -%}
     {%- endif -%}
-    {%- set plain = api.Relation.create(schema=schema, identifier=identifier) -%}
-    {%- if not (model is defined and model.spark_cdc_calls is defined) -%}
-        {%- set there = load_relation(plain) -%}
-        {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
-        {%- if there is not none and not (is_ours and there.is_view) -%}
-            {%- do run_query('refresh table ' ~ plain) -%}
-        {%- endif -%}
+    {%- set plain = api.Relation.create(
+        schema=schema, identifier=identifier,
+        quote_policy={'schema': relation.quote_policy.schema, 'identifier': relation.quote_policy.identifier}
+    ) -%}
+    {%- set there = load_relation(plain) -%}
+    {%- if there is none -%}
+        {%- set columns = {} -%}
+        {%- for column in adapter.get_columns_in_relation(plain) -%}
+            {%- do columns.update({column.name: column.dtype}) -%}
+        {%- endfor -%}
+        {{ return(columns) }}
     {%- endif -%}
-    {{ return(adapter.get_columns_in_relation(plain)) }}
+    {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
+    {%- if not (model is defined and model.spark_cdc_calls is defined) and not (is_ours and there.is_view) -%}
+        {%- do run_query('refresh table ' ~ plain) -%}
+    {%- endif -%}
+    {{ return(spark_cdc._described(plain)) }}
+{%- endmacro -%}
+
+{#- The columns of a relation that exists, a dict of name -> type. The adapter's `get_columns_in_relation` ends where a name
+    begins with `#`. What comes behind the columns begins with a row that has no type. -#}
+{%- macro _described(relation) -%}
+    {%- set columns = {} -%}
+    {%- set rows = run_query('describe table extended ' ~ relation).rows -%}
+    {%- set is_behind = namespace(columns=false) -%}
+    {%- for row in rows -%}
+        {%- if not row[1] -%}{%- set is_behind.columns = true -%}{%- endif -%}
+        {%- if not is_behind.columns -%}{%- do columns.update({row[0]: row[1]}) -%}{%- endif -%}
+    {%- endfor -%}
+    {{ return(columns) }}
 {%- endmacro -%}

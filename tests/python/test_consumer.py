@@ -60,6 +60,9 @@ def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
         " amount decimal(10, 2)) using parquet",
         f"create table consumer_built_erp.Odd__ct ({headers}, `Order No` bigint, `select` string,"
         " `UPPER` string, `数量` int, `größe` double) using parquet",
+        "create table consumer_built_erp.`2022` (header__change_seq string,"
+        " header__change_oper string, header__change_mask string, id bigint, `#qty` int,"
+        " note string) using parquet",
     )
     yield "consumer_built"
     warehouse.sql(
@@ -174,6 +177,10 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
         f" amount from values {ORDERS} as rows (seq, oper, mask, tx, id, status, amount)",
         "insert into consumer_built_erp.Odd__ct select seq, oper, mask, tx, null, a, b, c, d, e"
         f" from values {ODD} as rows (seq, oper, mask, tx, a, b, c, d, e)",
+        "insert into consumer_built_erp.`2022` values"
+        " ('20220315081502000000000000000000001', 'I', '38', 1, 2, 'x'),"
+        " ('20220315081503000000000000000000002', 'U', '20', 1, 2, 'y'),"
+        " ('20220315081504000000000000000000003', 'D', '08', 1, null, null)",
     )
     warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
     for model in CONSUMER.glob("models/own/*.sql"):
@@ -204,9 +211,13 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
         (None,),
         ('["数量"]',),
     ]
+    assert warehouse.sql(
+        f"select cdc_operation, id, `#qty`, note from {sources}.stock__changes"
+        " order by cdc_sequence"
+    ) == [("insert", 1, 2, "x"), ("update", 1, 2, "y"), ("delete", 1, None, None)]
 
     tested = warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
-    assert [result["status"] for result in tested.results().values()] == ["pass"]
+    assert [result["status"] for result in tested.results().values()] == ["pass", "pass"]
     tables = contents(warehouse, sources)
     views = ["--select", *tables, "--vars", "{materialized: view}"]
     warehouse.dbt(consumer, "run", *views, env=env)
