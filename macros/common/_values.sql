@@ -1,7 +1,7 @@
 {#- Values of raw rows: to the declared types, and verbatim for quarantine. -#}
 
-{#- A raw value as `data_type`; null if it is not one. Text without a zone is UTC. char and varchar are strings, as in every
-    select: a table that is made of it then takes longer values too. -#}
+{#- A raw value as `data_type`; null if it is not exactly one. Text without a zone is UTC. char and varchar are strings, as in
+    every select: a table that is made of it then takes longer values too. -#}
 {%- macro _typed(expression, type_there, data_type) -%}
     {%- set wanted, there = data_type | lower | replace(' ', ''), type_there | lower | replace(' ', '') -%}
     {%- if wanted.startswith(('char(', 'varchar(')) -%}
@@ -10,7 +10,7 @@
     {%- if wanted == there -%}
         {{ return(expression) }}
     {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
-        {%- set text = 'trim(' ~ expression ~ ')' -%}
+        {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
         {#- Spark reads a time without a date as one of today -#}
         {{ return(
             "case\n    when " ~ text ~ " rlike '^[+-]?[0-9]{4}'\n        then coalesce(\n            try_cast(concat(" ~ text
@@ -20,7 +20,55 @@
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {{ return('unhex(' ~ expression ~ ')') }}
     {%- endif -%}
-    {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
+    {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')' -%}
+    {%- set is_exact = spark_cdc._is_exact(expression, type_there, value, data_type) -%}
+    {%- if is_exact -%}
+        {{ return('case\n    when\n        ' ~ is_exact | indent(8) ~ '\n        then ' ~ value ~ '\nend') }}
+    {%- endif -%}
+    {{ return(value) }}
+{%- endmacro -%}
+
+{#- Whether a cast, `value`, neither rounds nor cuts: false or null where it does; none where it cannot. -#}
+{%- macro _is_exact(expression, type_there, value, data_type) -%}
+    {%- set there, wanted = spark_cdc._type_facts(type_there), spark_cdc._type_facts(data_type) -%}
+    {%- if there.family == 'text' -%}
+        {%- set text = spark_cdc._bytewise(expression, type_there) -%}
+        {%- if wanted.family == 'decimal' -%}
+            {#- with an exponent the places behind the point say nothing -#}
+            {{ return(
+                "if(\n    " ~ text ~ " rlike '[eE]',\n    cast(" ~ value ~ " as double)\n    = try_cast(" ~ text
+                ~ " as double),\n    not " ~ text ~ " rlike '[.][0-9]{" ~ wanted.scale ~ "}[0-9]*[1-9]'\n)"
+            ) }}
+        {%- elif wanted.family == 'date' -%}
+            {#- Spark passes over all that comes behind a date -#}
+            {{ return(text ~ " rlike '^ *[^ T]+([ T][ 0:.+-]*Z? *)?$'") }}
+        {%- endif -%}
+    {%- elif
+        (there.family == 'decimal' and wanted.family in ('decimal', 'integer') and there.scale > wanted.scale)
+        or (there.family == 'floating' and wanted.family in ('decimal', 'integer'))
+        or (there.family == 'timestamp' and wanted.family == 'date') -%}
+        {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
+        {{ return('try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression) }}
+    {%- endif -%}
+    {{ return(none) }}
+{%- endmacro -%}
+
+{#- What kind of type it is, none for those not asked about, and how many places a number of it has behind the point. -#}
+{%- macro _type_facts(data_type) -%}
+    {%- set families = {
+        'text': ('string', 'varchar', 'char', 'character'),
+        'decimal': ('decimal', 'dec', 'numeric'),
+        'floating': ('float', 'real', 'double'),
+        'integer': ('tinyint', 'byte', 'smallint', 'short', 'int', 'integer', 'bigint', 'long'),
+        'date': ('date',),
+        'timestamp': ('timestamp', 'timestamp_ltz', 'timestamp_ntz'),
+    } -%}
+    {%- set parts = modules.re.match('\\s*(\\w*)\\s*(?:\\(\\s*\\d+\\s*(?:,\\s*(\\d+))?)?', data_type | lower) -%}
+    {%- set facts = {'family': none, 'scale': parts.group(2) | int} -%}
+    {%- for family, names in families.items() if parts.group(1) in names -%}
+        {%- do facts.update({'family': family}) -%}
+    {%- endfor -%}
+    {{ return(facts) }}
 {%- endmacro -%}
 
 {#- A value of `data_type` as what equals another only if it is the same, where a collation calls more texts equal. -#}
