@@ -86,9 +86,10 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
     {%- endfor %}
 {%- endmacro -%}
 
-{#- The raw row as JSON, binary as hex, NULLs kept. `columns` as columns_of gives them. -#}
+{#- The raw row as JSON, binary as hex, times with their microseconds, NULLs kept. `columns` as columns_of gives them. -#}
 {%- macro _raw_json(columns) -%}
     {%- set fields = [] -%}
+    {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
     {%- for name, data_type in columns.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
         {%- do fields.append(
@@ -99,7 +100,11 @@ to_json(
     named_struct(
         {{ fields | join(',\n') | indent(8) }}
     ),
-    map('ignoreNullFields', 'false')
+    map(
+        'ignoreNullFields', 'false',
+        'timestampFormat', {{ spark_cdc._literal(time ~ 'XXX') }},
+        'timestampNTZFormat', {{ spark_cdc._literal(time) }}
+    )
 )
 {%- endmacro -%}
 

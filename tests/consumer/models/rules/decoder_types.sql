@@ -1,7 +1,7 @@
 {#- Other types than the relation has: a value that is not exactly of the declared one is bad. -#}
 {%- set relation = source('rules', 'raw_types') %}
 {%- set columns = {
-    'id': 'bigint', 'price': 'decimal(6, 2)', 'pieces': 'int', 'cost': 'decimal(6, 2)', 'weight': 'decimal(6, 2)',
+    'id': 'bigint', 'price': 'decimal(6, 2)', 'pieces': 'int', 'fee': 'decimal(6, 2)', 'weight': 'decimal(6, 2)',
     'copies': 'bigint', 'due': 'date', 'done': 'date'
 } -%}
 select
@@ -9,11 +9,12 @@ select
     cast(id as string) as id,
     price,
     pieces,
-    cost,
+    fee,
     weight,
     copies,
     due,
-    done
+    done,
+    cast(null as string) as time_there
 from (
     {{ spark_cdc.qlik_change_table(relation, key=['id'], columns=columns) | indent(4) }}
 ) as events
@@ -23,11 +24,12 @@ select
     get_json_object(raw, '$.id') as id,
     cast(null as decimal(6, 2)) as price,
     cast(null as int) as pieces,
-    cast(null as decimal(6, 2)) as cost,
+    cast(null as decimal(6, 2)) as fee,
     cast(null as decimal(6, 2)) as weight,
     cast(null as bigint) as copies,
     cast(null as date) as due,
-    cast(null as date) as done
+    cast(null as date) as done,
+    coalesce(get_json_object(raw, '$.due'), get_json_object(raw, '$.done')) as time_there
 from (
     {{ spark_cdc.quarantine('qlik_change_table', relation, key=['id'], columns=columns) | indent(4) }}
 ) as unusable_rows
