@@ -34,6 +34,11 @@
         ) }}
     {%- endif -%}
 
+    {%- set sparse = var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates -%}
+    {%- if sparse is not boolean -%}
+        {{ spark_cdc._stop(me, 'qlik_sparse_updates is ' ~ sparse, 'true or false', 'qlik_sparse_updates=true') }}
+    {%- endif -%}
+
     {#- header columns by their name without the prefix, data columns in table order -#}
     {%- set headers, data_columns = {}, [] -%}
     {%- for name in in_relation -%}
@@ -104,7 +109,7 @@
         'end_bit': first_bit + data_columns | length,
         'mask_is_binary': mask_is_binary,
         'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
-        'sparse': var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates,
+        'sparse': sparse,
         'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
     }) }}
