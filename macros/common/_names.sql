@@ -66,7 +66,15 @@ named_struct(
     {{ return(spark_cdc._resolve_names(macro_name, 'key', key, known, example)) }}
 {%- endmacro -%}
 
-{#- Stops for columns that no table of change data can have here: reserved names, types without equality. -#}
+{#- Whether values of a type cannot be compared: one that is or has a map or a variant. A field may have that name. -#}
+{%- macro _has_no_equality(data_type) -%}
+    {%- set unquoted = modules.re.sub('`[^`]*`', '', data_type | lower) -%}
+    {{ return(
+        modules.re.search('\\bmap\\s*<|\\bvariant\\s*($|[,>]|not\\s+null\\b|comment\\b)', unquoted) is not none
+    ) }}
+{%- endmacro -%}
+
+{#- Stops for columns that no table of change data can have here: reserved names, no type, types without equality. -#}
 {%- macro _check_table_columns(macro_name, columns, example) -%}
     {%- for name, data_type in columns.items() -%}
         {%- if (name | lower).startswith('cdc_') -%}
@@ -77,8 +85,14 @@ named_struct(
                 'create view orders_renamed as select * except (' ~ name ~ '), ' ~ name ~ ' as source_' ~ name ~ ' from …'
             ) }}
         {%- endif -%}
-        {%- set type_name = data_type | lower | string -%}
-        {%- if modules.re.search('\\b(map\\s*<|variant\\b)', type_name) -%}
+        {%- if data_type is not string or not data_type | trim -%}
+            {{ spark_cdc._stop(
+                macro_name,
+                'the type of the column ' ~ name ~ ' is ' ~ ('empty' if data_type is string else data_type),
+                'a dict of name -> Spark SQL type, a text', "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
+            ) }}
+        {%- endif -%}
+        {%- if spark_cdc._has_no_equality(data_type) -%}
             {{ spark_cdc._stop(
                 macro_name,
                 'the column ' ~ name ~ ' is of type ' ~ data_type ~ ', which has no equality',
