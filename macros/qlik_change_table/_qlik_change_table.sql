@@ -134,7 +134,10 @@ with raw as (
             ) | indent(12) }} = 'before image',
             false
         ) as cdc_is_before,
-        nullif({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}, '') as cdc_transaction_id,
+        case
+            when rtrim({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}) <> ''
+                then {{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}
+        end as cdc_transaction_id,
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
         {{ spark_cdc._quote(headers[header]) }} as cdc_{{ header }},
         {%- endfor %}
