@@ -4,6 +4,12 @@
         {{ return({}) }}
     {%- endif -%}
     {%- set relation = spark_cdc._tested_relation(relation) -%}
+    {%- if relation is string or relation.identifier is not defined -%}
+        {{ spark_cdc._stop(
+            'columns_of', 'the relation is ' ~ ('a text, ' if relation is string) ~ relation, 'what source() or ref() gives',
+            "{{ spark_cdc.columns_of(source('erp', 'orders__ct')) }}"
+        ) }}
+    {%- endif -%}
     {%- set node = spark_cdc._node_of(relation) -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
     {%- if not columns -%}
@@ -97,9 +103,6 @@
     comes by that is given a relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled
     just before; nor at a view that it made, over a table to which nothing is ever added. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
-    {%- if relation is string -%}
-        {{ return({}) }}
-    {%- endif -%}
     {%- set identifier = relation.identifier | string -%}
     {%- if identifier.startswith('__dbt__cte__') -%}
         {%- if node is none -%}

@@ -25,7 +25,8 @@
     {%- endif -%}
     {%- if columns is not mapping or not columns -%}
         {{ spark_cdc._stop(
-            me, 'columns is ' ~ columns, 'a dict of name -> Spark SQL type', "columns={'id': 'int', 'amount': 'decimal(12,2)'}"
+            me, 'columns is ' ~ ('empty' if columns is mapping else columns), 'a dict of name -> Spark SQL type',
+            "columns={'id': 'int', 'amount': 'decimal(12,2)'}"
         ) }}
     {%- endif -%}
     {%- do spark_cdc._check_table_columns(me, columns, example) -%}

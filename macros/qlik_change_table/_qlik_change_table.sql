@@ -72,6 +72,12 @@
                 "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
             ) }}
         {%- endif -%}
+        {%- if not columns -%}
+            {{ spark_cdc._stop(
+                me, 'columns is empty', 'a dict of name -> Spark SQL type, or none to read them from the relation',
+                "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
+            ) }}
+        {%- endif -%}
         {%- set spelled = spark_cdc._resolve_names(me, 'columns', columns | list, data_columns, example) -%}
         {%- for name, there in zip(columns, spelled) -%}
             {%- do table_columns.update({name: columns[name]}) -%}

@@ -49,7 +49,8 @@ DECODER: list[tuple[str, str]] = [
     ("ct, key=7", "key is 7"),
     ("ct, key=['id', 'ID']", "key names ID twice"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
-    ("'erp.orders__ct', key=['id']", "erp.orders__ct neither exists nor has declared columns"),
+    ("'erp.orders__ct', key=['id']", "the relation is a text, erp.orders__ct"),
+    ("none, key=['id']", "the relation is None"),
     ("untyped, key=['id']", "its YAML declares no data_type for id"),
     ("ct, key=['id'], mask_byte_order='middle'", "mask_byte_order is middle"),
     ("ct, key=['id'], mask_byte_order='BIG'", "mask_byte_order is BIG"),
@@ -66,11 +67,14 @@ DECODER: list[tuple[str, str]] = [
     ("has_map, key=['id']", "the column labels is of type map<string,int>"),
     ("has_deep_map, key=['id']", "the column labels is of type array<map<string,int>>"),
     ("has_variant, key=['id']", "the column anything is of type variant"),
-    ("ct, key=['id'], columns=['id']", "columns is ['id']"),
     ("has_deep_variant, key=['id']", "is of type struct<variant: array<variant>>, which has no"),
     ("has_field_variant, key=['id']", "is of type struct<`a`: variant not null>, which has no"),
     ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
     ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
+    ("ct, key=['id'], columns=['id']", "columns is ['id']"),
+    ("ct, key=['id'], columns={}", "columns is empty"),
+    ("ct, key=['id'], columns={'id': none}", "the type of the column id is None"),
+    ("ct, key=['id'], columns={'id': ''}", "the type of the column id is empty"),
     ("ct, key=['id'], columns={'id': 'bigint', 'nr': 'int'}", "columns names the column nr"),
     ("ct, key=['id'], columns={'note': 'string'}", "key names the column id"),
 ]
@@ -85,6 +89,9 @@ STREAM: list[tuple[str, str]] = [
     (f"chunks, 7, ['nr'], {ACCOUNT}", "key names the column nr"),
     ("chunks, 7, ['id'], columns=none", "columns is None"),
     ("chunks, 7, ['id'], columns=['id']", "columns is ['id']"),
+    ("chunks, 7, ['id'], columns={}", "columns is empty"),
+    ("chunks, 7, ['id'], columns={'id': none}", "the type of the column id is None"),
+    (f"'erp.chunks', 7, ['id'], {ACCOUNT}", "the relation is a text, erp.chunks"),
     (
         "chunks, 7, ['id'], columns={'id': 'int', 'cdc_x': 'int'}",
         "the column cdc_x begins with cdc_",
@@ -102,6 +109,7 @@ APPLIED: list[tuple[str, str]] = [
     ("changes, key=['id'], columns='note'", "columns is note"),
     ("changes, key=['id'], columns=['nr']", "columns names the column nr, which is not there"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
+    ("'erp.changes', key=['id']", "the relation is a text, erp.changes"),
     ("ct, key=['id']", "has no cdc_operation, cdc_sequence"),
     ("unfinished, key=['id']", "has no cdc_before"),
 ]
@@ -125,6 +133,7 @@ CASES: list[tuple[str, str, str]] = [
             ("'qlik_change_table', undeclared, key=['id']", "neither exists nor has declared"),
         )
     ),
+    ("columns_of", "'erp.orders'", "the relation is a text, erp.orders"),
     ("columns_of", "undeclared", "neither exists nor has declared columns"),
     ("columns_of", "untyped", "its YAML declares no data_type for id"),
 ]
