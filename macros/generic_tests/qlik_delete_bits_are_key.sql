@@ -1,10 +1,10 @@
 {#- The bits of a delete are those of its key, so a key that was declared wrongly shows. See _generic_tests.yml. -#}
 {%- test qlik_delete_bits_are_key(
-    model, key, header_prefix='header__', mask_byte_order=none, header_columns=none
+    model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none
 ) -%}
 {%- if execute -%}
 {%- set layout = spark_cdc._layout_qlik_change_table(
-    model, key, none, header_prefix, mask_byte_order, header_columns
+    model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 

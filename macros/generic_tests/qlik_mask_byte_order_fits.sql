@@ -1,6 +1,6 @@
 {#- The masks of inserts, read as the decoder reads them, name the columns that have a value. See _generic_tests.yml. -#}
 {%- test qlik_mask_byte_order_fits(
-    model, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
+    model, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
 ) -%}
 {%- if execute -%}
 {%- set there = spark_cdc.columns_of(model) | list -%}
@@ -9,9 +9,9 @@
     {%- do data_columns.append(name) -%}
 {%- endfor -%}
 {#- the decoder wants a key; the test does not look at it -#}
-{%- set key = (data_columns or there)[-1:] -%}
+{%- set key = (columns | list if columns is mapping else data_columns or there)[-1:] -%}
 {%- set layout = spark_cdc._layout_qlik_change_table(
-    model, key, none, header_prefix, mask_byte_order, header_columns
+    model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
 {%- set example = "qlik_mask_byte_order_fits: {arguments: {leave_out: [photo]}}" -%}
 {%- set left_out = spark_cdc._resolve_names(
