@@ -51,7 +51,10 @@ select
     case
         when {{ spark_cdc._qlik_test_insert_fits(other, names) | indent(8) }}
             then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ layout.byte_order }} the mask does not fit'
-        else 'the mask fits in neither order: mask_byte_order cannot help, see header_prefix and header_columns'
+        else concat(
+            'the mask fits in neither order: mask_byte_order cannot help. See header_prefix and header_columns;',
+            ' columns, where the relation has columns that are none of the table\'s; leave_out, for large objects'
+        )
     end as hint
 from reread
 {%- endif -%}
