@@ -23,7 +23,7 @@ deletes as (
             {%- endfor -%}
         ) as declared_key,
         {{ spark_cdc._qlik_mask_is_good(layout) | indent(8) }} as mask_is_good
-    from well_formed
+    from distinct_rows
     where cdc_operation = 'delete' and cdc_mask is not null
 )
 
