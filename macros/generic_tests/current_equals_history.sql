@@ -47,12 +47,12 @@ only_history as (
 )
 
 select
-    'in the current state only' as problem,
+    'in the current state only' as cdc_problem,
     *
 from only_current
 union all
 select
-    'in the history only' as problem,
+    'in the history only' as cdc_problem,
     *
 from only_history
 {%- endif -%}

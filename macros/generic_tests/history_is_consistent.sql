@@ -33,11 +33,11 @@ judged as (
             when cdc_is_current and next_valid_from_sequence is not null
                 then 'is current although a later version follows'
             when next_valid_from_sequence < cdc_valid_to_sequence then 'overlaps the next version'
-        end as problem
+        end as cdc_problem
     from versions
 )
 
 select * from judged
-where problem is not null
+where cdc_problem is not null
 {%- endif -%}
 {%- endtest -%}
