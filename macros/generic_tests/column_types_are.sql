@@ -1,7 +1,8 @@
 {#- The columns of the built table have the types that its YAML declares. See _generic_tests.yml.
 
     dbt's contracts compare the names of types only, without precision or fields. Types are compared as Spark spells
-    them (`typeof`), so `int` and `integer` are one, and wide structs, which `describe table` cuts short, are read whole. -#}
+    them (`typeof`), so `int` and `integer` are one, and wide structs, which `describe table` cuts short, are read whole.
+    There a char or varchar is a string: its length is the one that `describe table` gives, where that is not cut short. -#}
 {%- test column_types_are(model) -%}
 {%- if execute -%}
 {%- set node = spark_cdc._node_of(model) -%}
@@ -11,12 +12,13 @@
         'models: [{name: orders, data_tests: [spark_cdc.column_types_are], columns: [{name: order_id, data_type: bigint}]}]'
     ) }}
 {%- endif -%}
-{%- set declared, there, problems, both = {}, {}, [], [] -%}
+{%- set declared, there, types_there, problems, both = {}, {}, {}, [], [] -%}
 {%- for column in node.columns.values() if column.data_type -%}
     {%- do declared.update({column.name | lower: column.data_type}) -%}
 {%- endfor -%}
-{%- for column in adapter.get_columns_in_relation(model) -%}
-    {%- do there.update({column.name | lower: column.name}) -%}
+{%- for name, data_type in spark_cdc._described(spark_cdc._tested_relation(model)).items() -%}
+    {%- do there.update({name | lower: name}) -%}
+    {%- do types_there.update({name | lower: data_type}) -%}
 {%- endfor -%}
 {%- for name in there if name not in declared -%}
     {%- do problems.append({'name': there[name], 'declared': none, 'problem': 'is not declared, or without data_type'}) -%}
@@ -36,10 +38,17 @@ with types as (
                 -- types as the YAML spells them, however long
                 -- noqa: disable=LT05
                 {%- for name in both %}
+                {%- set lengths = spark_cdc._text_lengths(declared[name]) %}
+                {%- set lengths_there = spark_cdc._text_lengths(types_there[name]) %}
                 named_struct(
                     'column_name', {{ spark_cdc._literal(there[name]) }},
+                    {%- if lengths == lengths_there or ' more fields' in types_there[name] %}
                     'declared', typeof(cast(null as {{ modules.re.sub(',\\s*', ', ', declared[name]) }})),
                     'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
+                    {%- else %}
+                    'declared', {{ spark_cdc._literal(declared[name]) }},
+                    'actual', {{ spark_cdc._literal(types_there[name]) }}
+                    {%- endif %}
                 ){{ ',' if not loop.last or problems }}
                 {%- endfor %}
                 {%- for row in problems %}
@@ -60,3 +69,12 @@ select * from types
 where not (declared <=> actual)
 {%- endif -%}
 {%- endtest -%}
+
+{#- The types char(n) and varchar(n) that a type is or has, in order. -#}
+{%- macro _text_lengths(data_type) -%}
+    {%- set lengths = [] -%}
+    {%- for name, length in modules.re.findall('\\b(varchar|char)(?:acter)?\\s*\\(\\s*(\\d+)\\s*\\)', data_type | lower) -%}
+        {%- do lengths.append(name ~ '(' ~ length ~ ')') -%}
+    {%- endfor -%}
+    {{ return(lengths) }}
+{%- endmacro -%}
