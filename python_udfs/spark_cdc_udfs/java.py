@@ -7,13 +7,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from spark_cdc_udfs.errors import Failure
 
 OLDEST = 17
-# The newest that Spark 4.1 is tested with, as its documentation says.
-NEWEST_TESTED = 21
 
 # Where Debian, and on macOS Oracle, Temurin and Homebrew, put their Javas.
 USUAL_PLACES = (
@@ -25,8 +24,8 @@ USUAL_PLACES = (
 MACOS_JAVA_HOME = Path("/usr/libexec/java_home")
 
 INSTALL = (
-    "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
-    "macOS: brew install openjdk@17) or set JAVA_HOME"
+    "install one (Debian, Ubuntu: apt-get install openjdk-21-jre-headless or "
+    "openjdk-17-jre-headless; macOS: brew install openjdk@21) or set JAVA_HOME"
 )
 
 
@@ -74,6 +73,15 @@ def _candidates(
             yield str(java), java
 
 
+def newest(spark: str) -> int | None:
+    """Return the newest Java that a version of Spark runs on; None where there is no limit.
+
+    The Hadoop of Spark 4.1 asks Java for the user in a way that Java 24 and later refuse, and
+    Java 23 too unless it is told otherwise (JEP 486, HADOOP-19212).
+    """
+    return 22 if spark.startswith("4.1.") else None
+
+
 def find_java(
     environ: Mapping[str, str],
     places: Sequence[str] = USUAL_PLACES,
@@ -81,18 +89,16 @@ def find_java(
 ) -> Java:
     """Return the first Java that will do: JAVA_HOME, `java` on PATH, the usual places.
 
-    One that is newer than those Spark is tested with counts if JAVA_HOME names it, or if there is
-    no other. Raises Failure, saying which Javas were seen, when none is new enough.
+    Raises Failure, saying which Javas were seen, when the installed Spark runs on none of them.
     """
-    seen, untested = [], []
+    spark = metadata.version("pyspark")
+    limit = newest(spark)
+    seen = []
     for name, program in _candidates(environ, places, macos_java_home):
         java = inspect(program)
-        if java is not None and java.version >= OLDEST:
-            if java.version <= NEWEST_TESTED or name.startswith("JAVA_HOME="):
-                return java
-            untested.append(java)
+        if java is not None and OLDEST <= java.version <= (limit or java.version):
+            return java
         seen.append(f"{name} is {f'Java {java.version}' if java else 'no Java that runs'}")
-    if untested:
-        return untested[0]
+    accepted = f"{OLDEST} to {limit}" if limit else f"{OLDEST} or newer"
     found = f" ({'; '.join(seen)})" if seen else ""
-    raise Failure(f"no Java {OLDEST} or newer found{found}: {INSTALL}")
+    raise Failure(f"no Java {accepted}, which Spark {spark} needs, found{found}: {INSTALL}")

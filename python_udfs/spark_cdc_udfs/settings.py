@@ -9,7 +9,6 @@ from pathlib import Path
 
 from spark_cdc_udfs.directory import Home
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.java import NEWEST_TESTED
 
 MIB = 1024 * 1024
 
@@ -161,6 +160,7 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 
 # From Java 22 on, until 25.0.3, the collector that Java takes by default can move bytes that native
 # code is reading or writing, and compressed data is then corrupt: JDK-8377811, SPARK-55852.
+CORRUPTING = 22
 OTHER_COLLECTOR = "-XX:+UseParallelGC"
 
 
@@ -181,7 +181,7 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         "spark.driver.defaultJavaOptions": " ".join(
             [f"-D{name}={quote(str(value))}" for name, value in java_options.items()]
             + [COMPILE_LARGE_METHODS]
-            + ([OTHER_COLLECTOR] if java > NEWEST_TESTED else [])
+            + ([OTHER_COLLECTOR] if java >= CORRUPTING else [])
         ),
         "spark.executor.defaultJavaOptions": f"-Duser.timezone=UTC {COMPILE_LARGE_METHODS}",
         "spark.local.dir": str(home.tmp),

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -113,6 +114,11 @@ def java(environ: dict[str, str], *places: str) -> Path:
     return find_java(environ, places, Path("/nonexistent")).home
 
 
+def installed_spark(monkeypatch: pytest.MonkeyPatch, spark: str) -> None:
+    """Let PySpark be of the version `spark`."""
+    monkeypatch.setattr("spark_cdc_udfs.java.metadata.version", lambda package: spark)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path / "server")
@@ -206,7 +212,8 @@ def test_missing_java_gets_one_line(
 ) -> None:
     monkeypatch.setattr(sessions, "find_java", lambda environ: find_java({}, (), Path("/nowhere")))
     assert server.main(["start", "--dir", str(tmp_path), "--port", str(free_port())]) == 1
-    assert "no Java 17 or newer found: install one" in one_line(capsys.readouterr().err)
+    said = one_line(capsys.readouterr().err)
+    assert re.search(r"no Java 17 to 22, which Spark 4\.1\.\d+ needs, found: install one", said)
 
 
 def test_unwritable_directory_gets_one_line(
@@ -253,17 +260,32 @@ def test_java_that_is_too_old_or_broken_is_passed_over(tmp_path: Path) -> None:
     assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-17"
 
 
-def test_java_that_spark_is_tested_with_comes_before_a_newer_one(tmp_path: Path) -> None:
-    newest = fake_java(tmp_path / "path", "25")
-    environ = {"PATH": str(newest.parent)}
-    assert java(environ) == tmp_path / "path"
-    fake_java(tmp_path / "jvm" / "java-21", "21")
-    assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-21"
-    environ["JAVA_HOME"] = str(tmp_path / "path")
-    assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "path"
+def test_java_that_is_too_new_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_new = fake_java(tmp_path / "new", "23")
+    fake_java(tmp_path / "jvm" / "java-22", "22")
+    environ = {"JAVA_HOME": str(tmp_path / "new"), "PATH": str(too_new.parent)}
+    installed_spark(monkeypatch, "4.1.4")
+    assert java(environ, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-22"
+    with pytest.raises(Failure) as failure:
+        java(environ)
+    assert "no Java 17 to 22, which Spark 4.1.4 needs" in str(failure.value)
+    assert f"JAVA_HOME={tmp_path / 'new'} is Java 23" in str(failure.value)
 
 
-@pytest.mark.parametrize(("version", "is_other"), [(17, False), (21, False), (25, True)])
+@pytest.mark.parametrize("spark", ["4.2.0", "4.3.0"])
+def test_newer_spark_takes_newer_java(
+    spark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed_spark(monkeypatch, spark)
+    fake_java(tmp_path / "jvm" / "java-25", "25")
+    assert java({}, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-25"
+    with pytest.raises(Failure, match="no Java 17 or newer"):
+        java({})
+
+
+@pytest.mark.parametrize(("version", "is_other"), [(17, False), (21, False), (22, True)])
 def test_collector_that_corrupts_data_is_not_used(
     home: Home, version: int, is_other: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
