@@ -27,10 +27,11 @@ help:
 
 env: $(VENV)/.made
 
+# No newer Python: on 3.14 a library of dbt-core 1.11 fails.
 $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@echo "== making the environment $(VENV) (downloads about 500 MB the first time)"
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-	  || { echo "Python 3.10 or newer is needed; give it as PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
+	  || { echo "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
