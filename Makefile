@@ -25,13 +25,17 @@ help:
 	@echo "make lock     requirements.lock anew, from pyproject.toml"
 	@echo "make clean    stop the server and remove all that was made"
 
-env: $(VENV)/.made
+# One whose Python is gone, or that was moved, is made anew.
+env:
+	@if [ -d $(VENV) ] && ! $(VENV)/bin/pip --version >/dev/null 2>&1; then \
+	  echo "== the environment $(VENV) does not run any more"; rm -rf $(VENV); fi
+	@$(MAKE) --silent --no-print-directory $(VENV)/.made
 
 # No newer Python: on 3.14 a library of dbt-core 1.11 fails.
 $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@echo "== making the environment $(VENV) (downloads about 500 MB the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
-	  || { echo "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make $(MAKECMDGOALS)" >&2; exit 1; }
+	  || { echo "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make env" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
@@ -73,7 +77,8 @@ lint: env
 	sqlfluff lint $(SQL_FILES)
 
 clean:
-	@if [ -x $(VENV)/bin/spark-cdc-server ]; then spark-cdc-server stop; fi
+	@if $(VENV)/bin/spark-cdc-server --version >/dev/null 2>&1; then $(VENV)/bin/spark-cdc-server stop; \
+	elif [ -e .spark-cdc ]; then echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
 	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -74,3 +74,43 @@ def test_python_that_does(checkout: Path, version: tuple[int, int]) -> None:
     done = run(checkout, "make", "env", f"PYTHON={python_of(checkout, version)}")
     assert done.returncode == 0, done.stderr
     assert (checkout / ".venv" / ".made").exists()
+
+
+def test_environment_that_does_not_run_is_made_anew(checkout: Path) -> None:
+    python = f"PYTHON={python_of(checkout, (3, 13))}"
+    assert run(checkout, "make", "env", python).returncode == 0
+    (checkout / ".venv" / "kept").touch()
+    assert run(checkout, "make", "env", python).stdout == ""
+    assert (checkout / ".venv" / "kept").exists()
+    program(checkout / ".venv" / "bin" / "pip", shell="/moved/python")
+    done = run(checkout, "make", "env", python)
+    assert done.returncode == 0, done.stderr
+    assert "does not run any more" in done.stdout
+    assert (checkout / ".venv" / ".made").exists()
+    assert not (checkout / ".venv" / "kept").exists()
+
+
+@pytest.mark.parametrize("shell", ["/moved/python", "/bin/false"])
+def test_clean_goes_on_where_the_command_cannot_run(checkout: Path, shell: str) -> None:
+    program(checkout / ".venv" / "bin" / "spark-cdc-server", shell=shell)
+    (checkout / ".spark-cdc").mkdir()
+    done = run(checkout, "make", "clean")
+    assert done.returncode == 0, done.stderr
+    assert "a server that still runs is not stopped" in done.stdout
+    assert not (checkout / ".venv").exists()
+    assert not (checkout / ".spark-cdc").exists()
+
+
+def test_clean_ends_where_the_server_is_not_stopped(checkout: Path) -> None:
+    does_not_stop = 'if [ "$1" = stop ]; then echo "pid 1 does not end" >&2; exit 1; fi'
+    program(checkout / ".venv" / "bin" / "spark-cdc-server", does_not_stop)
+    done = run(checkout, "make", "clean")
+    assert done.returncode != 0
+    assert "pid 1 does not end" in done.stderr
+    assert (checkout / ".venv").exists()
+
+
+def test_clean_where_nothing_was_made(checkout: Path) -> None:
+    done = run(checkout, "make", "clean")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "not stopped" not in done.stdout
