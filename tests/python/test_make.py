@@ -114,3 +114,75 @@ def test_clean_where_nothing_was_made(checkout: Path) -> None:
     done = run(checkout, "make", "clean")
     assert (done.returncode, done.stderr) == (0, "")
     assert "not stopped" not in done.stdout
+
+
+# Java and PostgreSQL
+
+
+def debian(checkout: Path, package: str, user: int = 0) -> Path:
+    """A machine on which apt has only this package; the file in which it says what it did.
+
+    The Python has a package of ours that finds a Java when the package is installed.
+    """
+    told = checkout.parent / "told"
+    bin = checkout.parent / "bin"
+    program(bin / "id", f"echo {user}")
+    program(bin / "python", f"exec '{sys.executable}' \"$@\"")
+    program(
+        bin / "apt-get",
+        f'echo "$DEBIAN_FRONTEND $* $(cat)" >>"{told}"',
+        'case "$*" in',
+        "  update*) ;;",
+        f"  *{package}) ;;",
+        '  *) echo "E: no candidate" >&2; exit 100 ;;',
+        "esac",
+    )
+    ours = checkout.parent / "ours" / "spark_cdc_udfs"
+    ours.mkdir(parents=True)
+    (ours / "__init__.py").touch()
+    (ours / "errors.py").write_text("class Failure(Exception): pass\n")
+    (ours / "java.py").write_text(
+        "from pathlib import Path\n"
+        "from spark_cdc_udfs.errors import Failure\n"
+        "def find_java(environ):\n"
+        f"    told = Path({str(told)!r})\n"
+        "    if not told.exists() or 'install -y' not in told.read_text():\n"
+        "        raise Failure('no Java here: install one')\n"
+    )
+    return told
+
+
+def java(checkout: Path) -> subprocess.CompletedProcess[str]:
+    """Make sure of Java on that machine."""
+    return run(checkout, "scripts/java", PYTHONPATH=str(checkout.parent / "ours"))
+
+
+@pytest.mark.parametrize("package", ["openjdk-21-jre-headless", "openjdk-17-jre-headless"])
+def test_java_is_installed_where_it_is_missing(checkout: Path, package: str) -> None:
+    told = debian(checkout, package)
+    done = java(checkout)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"== installing Java ({package})\n"
+    last = f"noninteractive install -y -qq --no-install-recommends {package} "
+    assert told.read_text().splitlines()[-1] == last
+    assert java(checkout).stdout == ""
+
+
+@pytest.mark.parametrize(("package", "user"), [("openjdk-11-jre-headless", 0), ("any", 1000)])
+def test_java_that_cannot_be_installed_is_asked_for(
+    checkout: Path, package: str, user: int
+) -> None:
+    told = debian(checkout, package, user)
+    done = java(checkout)
+    assert done.returncode != 0
+    assert done.stderr == "no Java here: install one\n"
+    assert not told.exists() or "install -y" not in told.read_text()
+
+
+def test_package_that_is_broken_installs_no_java(checkout: Path) -> None:
+    told = debian(checkout, "openjdk-21-jre-headless")
+    (checkout.parent / "ours" / "spark_cdc_udfs" / "errors.py").write_text("import no_such_module")
+    done = java(checkout)
+    assert done.returncode != 0
+    assert "No module named 'no_such_module'" in done.stderr
+    assert not told.exists()
