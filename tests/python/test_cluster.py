@@ -33,10 +33,18 @@ WORKERS = ("worker-1", "worker-2")
 QUICK = "-XX:TieredStopAtLevel=1"
 USER = "metastore"
 
-# Debian has them outside of PATH.
+# Debian and Homebrew have them outside of PATH.
 POSTGRESQL = max(
-    Path("/usr/lib/postgresql").glob("*/bin"),
-    key=lambda folder: int(folder.parent.name),
+    (
+        folder
+        for place in (
+            "usr/lib/postgresql/*",
+            "opt/homebrew/opt/postgresql@*",
+            "usr/local/opt/postgresql@*",
+        )
+        for folder in Path("/").glob(f"{place}/bin")
+    ),
+    key=lambda folder: int(folder.parent.name.removeprefix("postgresql@")),
     default=Path(shutil.which("pg_ctl") or "").parent,
 )
 
