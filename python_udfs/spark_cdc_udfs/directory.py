@@ -22,6 +22,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,12 +97,16 @@ class Home:
     def create(self) -> None:
         """Make the directory, for its owner's eyes only, where it does not exist.
 
-        Raises Failure where it cannot be made or written to.
+        Raises Failure where it cannot be made or written to, or where others could put into it
+        what this user then runs.
         """
         if ";" in str(self.root):
             raise Failure(f"a directory with a ';' in its name is none for Derby: {self.root}")
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_private(self.root)
+            if self.conf.exists():
+                check_private(self.conf)
             os.close(os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise Failure(f"cannot write to {self.root}: {error.strerror}") from error
@@ -127,6 +132,18 @@ class Home:
         """Remove what a killed server left. The caller owns the directory."""
         shutil.rmtree(self.tmp, ignore_errors=True)
         self.tmp.mkdir(mode=0o700)
+
+
+def check_private(directory: Path) -> None:
+    """Raise Failure where another user owns `directory` or may write to it.
+
+    Spark's scripts run what stands in the configuration directory (`spark-env.sh`).
+    """
+    found = directory.stat()
+    if found.st_uid != os.geteuid():
+        raise Failure(f"{directory} belongs to another user: choose another directory")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Failure(f"others may write to {directory}: chmod go-w '{directory}'")
 
 
 def held(path: Path) -> bool:

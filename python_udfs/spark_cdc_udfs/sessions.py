@@ -83,15 +83,25 @@ def session(
     """Build a session in this process, with the settings and functions of the server.
 
     One thing differs: ANSI mode is off, as dbt's `session` method wants it. Warehouse, metastore
-    and log lie under `directory`, which this process then owns until it ends. Sets environment
-    variables of this process (the time zone is UTC from then on).
+    and log lie under `directory`, which this process then owns until it ends; what is made there
+    is for this user's eyes only. Sets environment variables of this process (the time zone is UTC
+    from then on).
 
-    Raises Failure where the directory is in use or cannot be written to, where no Java is found,
-    where Spark does not start, or where this process has one already.
+    Raises Failure where the directory is in use, cannot be written to or can be by others, where
+    no Java is found, where Spark does not start, or where this process has one already.
     """
     home = Home.at(directory)
-    home.create()
     options = Options(master, table_format, metastore_url, conf or {})
+    umask = os.umask(0o077)  # the JVM inherits and keeps it
+    try:
+        return _started(home, options)
+    finally:
+        os.umask(umask)
+
+
+def _started(home: Home, options: Options) -> SparkSession:
+    """Take the directory and start the session in it."""
+    home.create()
     owned = own(home)
     try:
         with open(open_log(home), "a", encoding="utf-8") as log:

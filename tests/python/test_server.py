@@ -465,6 +465,57 @@ def test_directory_is_the_owners_only(home: Home) -> None:
     assert stat.S_IMODE(home.root.stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o750])
+def test_directory_that_others_may_read_does(tmp_path: Path, mode: int) -> None:
+    home = Home(tmp_path / "server")
+    for made in (home.root, home.conf):
+        made.mkdir()
+        made.chmod(mode)
+    home.create()
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777, 0o1777])
+@pytest.mark.parametrize("of", ["server", "server/conf"])
+def test_directory_that_others_may_write_to_gets_one_line(
+    of: str, mode: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path / "server")
+    home.conf.mkdir(parents=True)
+    (tmp_path / of).chmod(mode)
+    assert server.main(["start", "--dir", str(home.root)]) == 1
+    said = one_line(capsys.readouterr().err)
+    assert f"others may write to {tmp_path / of}: chmod go-w" in said
+    with pytest.raises(Failure, match="others may write to"):
+        sessions.session(home.root)
+
+
+def test_files_of_a_session_are_its_users_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(launch: Any, output: int) -> None:
+        launch.home.warehouse.mkdir()
+        raise Failure("enough")
+
+    monkeypatch.setattr(sessions, "start_session", start)
+    before = os.umask(0o022)
+    try:
+        with pytest.raises(Failure, match="enough"):
+            sessions.session(tmp_path / "session")
+        assert os.umask(before) == 0o022
+    finally:
+        os.umask(before)
+    made = Home(tmp_path / "session").warehouse
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+
+
+def test_directory_of_another_user_gets_one_line(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: home.root.stat().st_uid + 1)
+    assert server.main(["start", "--dir", str(home.root)]) == 1
+    assert f"{home.root} belongs to another user" in one_line(capsys.readouterr().err)
+
+
 def test_stale_state_is_cleared_and_its_number_left_alone(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
