@@ -55,7 +55,7 @@ def child(
         yield process
     except BaseException:
         if process is not None:
-            signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL, lambda: process.poll() is None)
             process.wait()
         raise
     finally:

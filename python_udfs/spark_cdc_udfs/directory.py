@@ -228,15 +228,24 @@ def end_orphan(home: Home, server: Server | None) -> None:
     Raises Failure where it does not end.
     """
     if server is not None and held(home.log):
-        signal_group(server.pid, signal.SIGKILL)
+        signal_group(server.pid, signal.SIGKILL, lambda: held(home.log))
     if not wait_for(lambda: not held(home.log), 15):
         raise Failure(f"a process of the last server still has {home.log} open")
 
 
-def signal_group(pid: int, number: signal.Signals) -> None:
-    """Send a signal to every process of the group `pid`; none left is no error."""
-    with contextlib.suppress(ProcessLookupError):
+def signal_group(pid: int, number: signal.Signals, alive: Callable[[], bool]) -> None:
+    """Send a signal to every process of the group `pid`; none left is no error.
+
+    Raises Failure where they are another user's. `alive` says whether one is left: macOS forbids
+    to signal a group too when all of it has ended and nobody has noticed yet.
+    """
+    try:
         os.killpg(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError as error:
+        if alive():
+            raise Failure(f"pid {pid} belongs to another user") from error
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:

@@ -186,7 +186,7 @@ def stop(home: Home) -> None:
             os.kill(server.pid, signal.SIGTERM)
             directory.wait_for(lambda: not alive(), STOP_SECONDS)
         if alive():
-            directory.signal_group(server.pid, signal.SIGKILL)
+            directory.signal_group(server.pid, signal.SIGKILL, alive)
     except ProcessLookupError:
         pass
     except PermissionError as error:

@@ -146,6 +146,12 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
     process.wait()
 
 
+def freeze(process: subprocess.Popen[str]) -> None:
+    """Stop a process: TERM waits then, KILL does not."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+
+
 def some_server(pid: int) -> Server:
     return Server(pid, "127.0.0.1", free_port(), __version__, "parquet", "an instance")
 
@@ -571,10 +577,38 @@ def test_server_that_does_not_heed_is_killed(
 ) -> None:
     monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
     home.write(some_server(holder.pid))
-    holder.send_signal(signal.SIGSTOP)  # TERM waits, KILL does not
+    freeze(holder)
     assert server.main(["stop", "--dir", str(home.root)]) == 0
     assert one_line(capsys.readouterr().out).startswith(f"stopped: pid {holder.pid}")
     assert home.read() is None
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_group_that_may_not_be_signalled(
+    home: Home,
+    holder: subprocess.Popen[str],
+    ended: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On macOS that is said of another user's, and of one of which all have just ended."""
+
+    def forbid(pid: int, number: int) -> None:
+        if ended:
+            holder.kill()
+            holder.wait()
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(os, "killpg", forbid)
+    home.write(some_server(holder.pid))
+    freeze(holder)
+    assert server.main(["stop", "--dir", str(home.root)]) == (0 if ended else 1)
+    said = capsys.readouterr()
+    if ended:
+        assert one_line(said.out).startswith(f"stopped: pid {holder.pid}")
+    else:
+        assert f"pid {holder.pid} belongs to another user" in one_line(said.err)
 
 
 def test_asking_does_not_lock(home: Home) -> None:
