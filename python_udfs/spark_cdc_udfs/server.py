@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from spark_cdc_udfs import client, directory
 from spark_cdc_udfs import settings as spark_settings
@@ -101,20 +101,35 @@ def start(home: Home, host: str, port: int, options: Options) -> None:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise Failure where no server can listen on `host` and `port`."""
+    """Raise Failure where no server can listen on `host` and `port`.
+
+    A name can have several addresses. Java takes one of them and a client another, so none may be
+    taken; that one is not there (an IPv6 address on a machine without) is no error.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+    except OSError as error:
+        raise Failure(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+    tried = [
+        bind_fault(family, kind, number, address) for family, kind, number, _, address in found
+    ]
+    faults = [fault for fault in tried if fault is not None]
+    if any(fault.errno == errno.EADDRINUSE for fault in faults):
+        raise Failure(f"port {port} on {host} is taken by another process: choose one with --port")
+    if len(faults) == len(found):
+        raise Failure(f"cannot listen on {host}, port {port}: {faults[0].strerror}")
+
+
+def bind_fault(family: int, kind: int, protocol: int, address: Any) -> OSError | None:
+    """Return why no server can listen on an address; None where one can."""
+    try:
         with socket.socket(family, kind, protocol) as probe:
             # As Java does: connections of the last server that are not yet forgotten do not count.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            why = f"port {port} on {host} is taken by another process: choose one with --port"
-        else:
-            why = f"cannot listen on {host}, port {port}: {error.strerror}"
-        raise Failure(why) from error
+        return error
+    return None
 
 
 def await_answer(server: Server, process: subprocess.Popen[str], home: Home) -> None:

@@ -213,6 +213,25 @@ def test_taken_port_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"port {port} on 127.0.0.1 is taken" in one_line(capsys.readouterr().err)
 
 
+def test_every_address_of_a_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(*addresses: tuple[int, str]) -> None:
+        found = [(family, socket.SOCK_STREAM, 0, "", (host, port)) for family, host in addresses]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: found)
+
+    absent = (socket.AF_INET, "192.0.2.1")  # an address of documentation: nobody's
+    here = (socket.AF_INET, "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        resolve(absent, here)
+        with pytest.raises(Failure, match=rf"port {port} on some\.host is taken"):
+            server.check_free("some.host", port)
+    port = free_port()
+    server.check_free("some.host", port)
+    resolve(absent)
+    with pytest.raises(Failure, match=r"cannot listen on some\.host"):
+        server.check_free("some.host", port)
+
+
 def test_missing_java_gets_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
