@@ -10,7 +10,8 @@ Two locks (`flock`) say what is alive; no process id is ever trusted by itself:
 The kernel drops a lock with the last process that has it open, however that ended, so a state
 file whose lock is free is stale whatever process has its number today. And while one of them is
 held, the number in `server.json` cannot have been given to another process: it is the process
-group of the processes that hold the lock.
+group of the processes that hold the lock. That is not so for the moment in which a start has
+taken the lock and not yet removed what the last server left; `stop` waits for longer than that.
 """
 
 from __future__ import annotations

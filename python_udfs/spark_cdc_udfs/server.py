@@ -188,10 +188,15 @@ def stop(home: Home) -> None:
     def alive() -> bool:
         return held(home.lock) or held(home.log)
 
+    def gone() -> bool:
+        # Another may have been started in the directory since.
+        return not alive() or home.read() not in (server, None)
+
     if not alive():
         say(f"no server runs in {home.root}")
         return
-    # One that starts has written its number in a moment.
+    # One that starts removes the number of the last one at once, and soon has written its own.
+    directory.wait_for(lambda: not alive(), 0.2)
     directory.wait_for(lambda: home.read() is not None or not alive(), 2)
     server = home.read()
     if server is None:
@@ -199,14 +204,14 @@ def stop(home: Home) -> None:
     try:
         if held(home.lock):
             os.kill(server.pid, signal.SIGTERM)
-            directory.wait_for(lambda: not alive(), STOP_SECONDS)
-        if alive():
+            directory.wait_for(gone, STOP_SECONDS)
+        if alive() and home.read() == server:
             directory.signal_group(server.pid, signal.SIGKILL, alive)
     except ProcessLookupError:
         pass
     except PermissionError as error:
         raise Failure(f"pid {server.pid} belongs to another user") from error
-    if not directory.wait_for(lambda: not alive(), 10):
+    if not directory.wait_for(gone, 10):
         raise Failure(f"pid {server.pid} does not end; log: {home.log}")
     owned = directory.take(home.lock)
     if owned is not None:

@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -141,6 +142,15 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[str]]:
+    """A process that has by now the number of a server that ended."""
+    process = subprocess.Popen(["/bin/sleep", "60"], start_new_session=True, text=True)
     yield process
     process.kill()
     process.wait()
@@ -542,24 +552,18 @@ def test_directory_of_another_user_gets_one_line(
 
 
 def test_stale_state_is_cleared_and_its_number_left_alone(
-    home: Home, capsys: pytest.CaptureFixture[str]
+    home: Home, other: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The number of the server that died belongs to another process by now.
-    other = subprocess.Popen(["/bin/sleep", "60"], start_new_session=True)
-    try:
-        home.write(some_server(other.pid))
-        home.log.touch()
-        assert server.main(["status", "--dir", str(home.root)]) == server.NOT_RUNNING
-        said = one_line(capsys.readouterr().out)
-        assert f"pid {other.pid} ended without being stopped" in said
-        assert f"log: {home.log}" in said
-        assert server.main(["stop", "--dir", str(home.root)]) == 0
-        os.close(directory.own(home))
-        assert home.read() is None
-        assert other.poll() is None
-    finally:
-        other.kill()
-        other.wait()
+    home.write(some_server(other.pid))
+    home.log.touch()
+    assert server.main(["status", "--dir", str(home.root)]) == server.NOT_RUNNING
+    said = one_line(capsys.readouterr().out)
+    assert f"pid {other.pid} ended without being stopped" in said
+    assert f"log: {home.log}" in said
+    assert server.main(["stop", "--dir", str(home.root)]) == 0
+    os.close(directory.own(home))
+    assert home.read() is None
+    assert other.poll() is None
 
 
 def test_half_a_state_is_none(home: Home) -> None:
@@ -600,6 +604,38 @@ def test_server_that_does_not_heed_is_killed(
     assert server.main(["stop", "--dir", str(home.root)]) == 0
     assert one_line(capsys.readouterr().out).startswith(f"stopped: pid {holder.pid}")
     assert home.read() is None
+
+
+def test_start_that_took_the_directory_is_no_old_server(
+    home: Home,
+    holder: subprocess.Popen[str],
+    other: subprocess.Popen[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    home.write(some_server(other.pid))
+    soon = threading.Timer(0.1, home.forget)
+    soon.start()
+    assert server.main(["stop", "--dir", str(home.root)]) == 1
+    assert "is in use by a start or a session" in one_line(capsys.readouterr().err)
+    soon.join()
+    assert other.poll() is None
+
+
+def test_server_started_after_the_one_that_stopped_is_left_alone(
+    home: Home,
+    holder: subprocess.Popen[str],
+    other: subprocess.Popen[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped, started = some_server(other.pid), some_server(holder.pid)
+    monkeypatch.setattr(os, "kill", lambda pid, number: home.write(started))
+    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    home.write(stopped)
+    assert server.main(["stop", "--dir", str(home.root)]) == 0
+    assert one_line(capsys.readouterr().out).startswith(f"stopped: pid {other.pid}")
+    assert home.read() == started
+    assert (other.poll(), holder.poll()) == (None, None)
 
 
 @pytest.mark.parametrize("ended", [True, False])
