@@ -1,9 +1,10 @@
 """`python -m spark_cdc_udfs.dbt_session ARGUMENTS`: dbt with a Spark in its own process.
 
 For profiles with `method: session`. It builds a session as `spark_cdc_udfs.session` does, and then
-runs dbt with ARGUMENTS; dbt finds the session by itself. Warehouse and metastore lie in the
-directory that the environment variable SPARK_CDC_DIR names (default: .spark-cdc-session). The exit
-status is dbt's: 0 where all went well, 1 where a node failed, 2 where dbt or Spark did not run.
+runs dbt with ARGUMENTS; dbt finds the session by itself. Two environment variables: SPARK_CDC_DIR
+names the directory in which warehouse and metastore lie (default: .spark-cdc-session),
+SPARK_CDC_FORMAT the table format to have beside Spark's own (iceberg or delta). The exit status is
+dbt's: 0 where all went well, 1 where a node failed, 2 where dbt or Spark did not run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def main(arguments: Sequence[str]) -> int:
     from dbt.cli.main import dbtRunner
 
     try:
-        spark = session(os.environ.get("SPARK_CDC_DIR", ".spark-cdc-session"))
+        spark = session(
+            os.environ.get("SPARK_CDC_DIR", ".spark-cdc-session"),
+            table_format=os.environ.get("SPARK_CDC_FORMAT", "parquet"),
+        )
     except Failure as error:
         print(f"spark_cdc_udfs.dbt_session: {error}", file=sys.stderr)
         return 2

@@ -87,9 +87,11 @@ def session(
     is for this user's eyes only. Sets environment variables of this process (the time zone is UTC
     from then on).
 
-    Raises Failure where the directory is in use, cannot be written to or can be by others, where
-    no Java is found, where Spark does not start, or where this process has one already.
+    Raises Failure where there is no such format, the directory is in use, cannot be written to or
+    can be by others, no Java is found, Spark does not start, or this process has one already.
     """
+    if table_format not in settings.FORMATS:
+        raise Failure(f"{table_format!r} is no table format: give {', '.join(settings.FORMATS)}")
     home = Home.at(directory)
     options = Options(master, table_format, metastore_url, conf or {})
     umask = os.umask(0o077)  # the JVM inherits and keeps it

@@ -20,10 +20,20 @@ from typing import Any
 
 import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
-from spark_cdc_udfs import __version__, client, directory, packages, server, sessions, settings
+from spark_cdc_udfs import (
+    __version__,
+    client,
+    dbt_session,
+    directory,
+    packages,
+    server,
+    sessions,
+    settings,
+)
 from spark_cdc_udfs.directory import Home, Server
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.java import Java, find_java
+from spark_cdc_udfs.jvm import Launch
 from spark_cdc_udfs.logs import telling_line
 from spark_cdc_udfs.sessions import Options
 
@@ -527,7 +537,7 @@ def test_directory_that_others_may_write_to_gets_one_line(
 def test_files_of_a_session_are_its_users_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start(launch: Any, output: int) -> None:
+    def start(launch: Launch, output: int) -> None:
         launch.home.warehouse.mkdir()
         raise Failure("enough")
 
@@ -541,6 +551,26 @@ def test_files_of_a_session_are_its_users_only(
         os.umask(before)
     made = Home(tmp_path / "session").warehouse
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
+
+
+def test_dbt_session_takes_directory_and_format_from_the_environment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(launch: Launch, output: int) -> None:
+        extensions = launch.settings["spark.sql.extensions"]
+        raise Failure(f"{launch.home.root} has {extensions}")
+
+    monkeypatch.setattr(sessions, "with_jars", lambda launch, output: launch)
+    monkeypatch.setattr(sessions, "start_session", start)
+    monkeypatch.setenv("SPARK_CDC_DIR", str(tmp_path / "session"))
+    monkeypatch.setenv("SPARK_CDC_FORMAT", "delta")
+    assert dbt_session.main([]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert said.endswith(f"{tmp_path / 'session'} has io.delta.sql.DeltaSparkSessionExtension")
+    monkeypatch.setenv("SPARK_CDC_FORMAT", "csv")
+    assert dbt_session.main([]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert "'csv' is no table format: give parquet, iceberg, delta" in said
 
 
 def test_directory_of_another_user_gets_one_line(
