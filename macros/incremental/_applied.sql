@@ -264,9 +264,10 @@ known_keys as (
 
 select
     {{ spark_cdc._column_list(key, 'named_keys.') }},
-    -- the model has the row after the last change only: before that, it is not known
+    -- the model has the row after the last change only: before that, and before a truncate, it is not known
     case
         when named_keys.cdc_is_replaced or known_keys.cdc_last >= named_keys.cdc_first then ''
+        when named_keys.cdc_first <= (select max(cdc_last) from known_keys where {{ spark_cdc._quote(key[0]) }} is null) then ''
         else named_keys.cdc_first
     end as cdc_from
 from named_keys
