@@ -7,6 +7,9 @@
 {%- macro _run_applied(run) -%}
     {%- set call = run.call -%}
     {%- set upstream = spark_cdc._incremental_upstream(spark_cdc._node_of(call.changes)) -%}
+    {%- if upstream and upstream.texts and 'cdc_batch' not in spark_cdc.columns_of(call.changes) | map('lower') -%}
+        {%- set upstream = none -%}
+    {%- endif -%}
     {%- set events = spark_cdc._facts_of_upstream(run, upstream) -%}
     {%- set done = {'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.generation, 'spark_cdc.begun': ''} -%}
     {%- set anew = run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.generation
@@ -36,13 +39,15 @@
 {%- endmacro -%}
 
 {#- The incremental model of change events that a node is, or is a view over: its `relation`, and the `texts` of the views over
-    it. None where there is none, or a view was made over another one (`--defer`): then everything is built anew each time. -#}
+    it (empty where Spark does not tell). None where there is none, or a view was made over another one (`--defer`): then
+    everything is built anew each time. -#}
 {%- macro _incremental_upstream(node, texts=[]) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
-    {%- if texts and relation | lower | string not in texts | last | lower | replace('`', '') -%}
+    {%- set named = '(?<![\\w.])' ~ modules.re.escape(relation | lower | string) ~ '(?![\\w.])' -%}
+    {%- if texts and texts | last and not modules.re.search(named, texts | last | lower | replace('`', '')) -%}
         {{ return(none) }}
     {%- elif node.config.materialized == 'cdc_incremental' -%}
         {{ return({'relation': relation, 'texts': texts}) }}
@@ -60,7 +65,7 @@
     {%- for row in run_query('describe extended ' ~ view) if row[0] == 'View Text' -%}
         {%- do texts.append(row[1]) -%}
     {%- endfor -%}
-    {{ return(texts | last) }}
+    {{ return(texts | last | default('', true)) }}
 {%- endmacro -%}
 
 {#- What the upstream has that the model has not seen: `last`, its last batch; `generation`; `new`, whether there is
@@ -88,6 +93,7 @@
         {#- asked in this order: of a run that has ended by now the events are there to be read -#}
         {%- set is_running = of_replaced[0] is not none and spark_cdc._is_there(spark_cdc._helper('run_*', of=upstream.relation)) -%}
     {%- endif -%}
+    {%- if of_replaced is not none and of_replaced[0] is not none -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
     {%- set of_events = run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0] -%}
     {%- set last = [of_events[0] or before, before if is_running or not of_replaced else of_replaced[0] or before] | max -%}
     {%- if is_running -%}
