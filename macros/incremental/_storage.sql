@@ -68,11 +68,6 @@
     {%- set existing = load_relation(this) -%}
     {%- if existing is none and spark_cdc._is_there(this) -%}
         {%- set stored_format = spark_cdc._properties(this).get('spark_cdc.file_format') -%}
-        {%- if stored_format is none -%}
-            {{ exceptions.raise_compiler_error(
-                'spark_cdc.cdc_incremental: ' ~ this ~ ' was made by something else since this dbt listed what there is. Run again.'
-            ) }}
-        {%- endif -%}
         {%- set existing = this.incorporate(type='view' if stored_format == 'parquet' else 'table') -%}
     {%- endif -%}
     {{ return(existing) }}
@@ -102,11 +97,8 @@
     {%- endif -%}
     {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
     {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
-    {%- set left_over, overtaken = spark_cdc._left_over(run), [] -%}
-    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}
-        {%- do overtaken.append(relation.identifier.split('_') | last) -%}
-        {%- do spark_cdc._drop(relation) -%}
-    {%- endfor -%}
+    {%- set left_over = spark_cdc._left_over(run) -%}
+    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
     {#- after that, so that no run ends unseen; before what it has made is dropped -#}
     {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
         {%- do spark_cdc._drop(run.claim) -%}
@@ -115,8 +107,7 @@
             ~ ' nothing is wrong with the table. Run one at a time.'
         ) }}
     {%- endif -%}
-    {#- not what belongs to a run that had the model until now: if it was not killed, its last statement may still come to an end -#}
-    {%- for relation in left_over if relation.identifier.split('_') | last not in overtaken -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
 {#- Lets go of the model, and of what its properties name no longer. -#}
@@ -195,14 +186,21 @@
     {{ return(named) }}
 {%- endmacro -%}
 
-{#- The model's relations that nothing needs, of killed runs: their claims, their tables between, what they did not drop. -#}
+{#- The model's relations that nothing needs, of killed runs: their claims, their tables between, what they did not drop. Not
+    the raw rows and state of the last day: a run that was overtaken may have been in its last statement, which makes a model
+    of them when it ends. -#}
 {%- macro _left_over(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
     {%- set kept = spark_cdc._named_in(run.properties) + ([run.claim.identifier | lower] if run.claim is defined else []) -%}
+    {%- set a_day_ago = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.timedelta(days=1) -%}
+    {%- set a_day_ago = a_day_ago.strftime('%Y%m%d%H%M%S%f') -%}
     {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
-        {%- if row[1] | lower not in kept and modules.re.fullmatch('(run_|raw_|replaced_|missing_|read_|added_|decoded_|reread_|state_|touched_|effects_|increment_|)[0-9]+', row[1][prefix | length:]) -%}
+        {%- set found = modules.re.fullmatch(
+            '(run|raw|replaced|missing|read|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+        ) -%}
+        {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
