@@ -164,8 +164,16 @@ from {{ relation }}
     then sends to where the rows are, of which none but the new ones are shuffled. -#}
 {%- macro _read_new_rows(run) -%}
     {%- set kept = {} -%}
-    {%- for column in adapter.get_columns_in_relation(run.raw) -%}
-        {%- do kept.update({column.name | lower: column.dtype}) -%}
+    {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group') -%}
+        {%- do kept.update({name | lower: data_type}) -%}
+    {%- endfor -%}
+    {%- for name in kept if name not in run.call.layout.types_there | map('lower') -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental',
+            'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ', which ' ~ run.call.layout.relation ~ ' has no longer',
+            'the columns that it had (a view can add them); to build the model anew, from the rows that the raw relation has now',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
     {%- endfor -%}
     {%- set added = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
@@ -293,7 +301,7 @@ where
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
     {%- do spark_cdc._check_claim(run) -%}
     {%- if run.file_format != 'parquet' or times < 100 -%}
-        {%- if run.file_format == 'parquet' and run.raw_watermark is not none -%}
+        {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
         {%- endif -%}
         {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
@@ -409,6 +417,7 @@ where
             {%- do run_query(spark_cdc._create_as(
                 run, made, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
             )) -%}
+            {%- do spark_cdc._check_claim(run) -%}
             {%- do spark_cdc._drop(run.replaced) -%}
             {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.replaced) -%}
         {%- endif -%}
