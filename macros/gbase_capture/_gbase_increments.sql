@@ -218,10 +218,8 @@ limit 1
 {#- What changes in the model's events. Where the captures went on, nothing is taken out: an event that another capture has
     told before only changes hands if that one comes first. -#}
 {%- macro _gbase_events_difference(run, goes_on) -%}
-    {%- set columns = {} -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) if column.name != 'cdc_batch' -%}
-        {%- do columns.update({column.name: column.dtype}) -%}
-    {%- endfor -%}
+    {%- set columns = spark_cdc._described(run.target) -%}
+    {%- do columns.pop('cdc_batch') -%}
     {%- set events = spark_cdc._gbase_select(run) -%}
     {%- set existing = 'select * from ' ~ run.target -%}
     {%- if goes_on -%}

@@ -130,10 +130,7 @@ where cdc_batch > {{ applied }}
     {%- set touched = spark_cdc._helper('touched_' ~ run.suffix) -%}
     {%- set effects = spark_cdc._helper('effects_' ~ run.suffix) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
-    {%- set columns = {} -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) -%}
-        {%- do columns.update({column.name: column.dtype}) -%}
-    {%- endfor -%}
+    {%- set columns = spark_cdc._described(run.target) -%}
     {%- do run_query('create table ' ~ touched ~ ' using parquet as\n' ~ spark_cdc._touched_keys(run, events)) -%}
     {%- set first = run_query('select min(cdc_from) from ' ~ touched).rows[0][0] or '' -%}
     {%- set changes = call.changes | string if first == ''

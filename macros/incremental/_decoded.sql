@@ -125,7 +125,7 @@
     {%- set parts = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
-        {%- if modules.re.search('\\b(map\\s*<|variant\\b)', data_type | lower | string) -%}
+        {%- if spark_cdc._has_no_equality(data_type) -%}
             {%- set value = 'to_json(struct(' ~ value ~ '))' -%}
         {%- endif -%}
         {%- do parts.append(
@@ -335,10 +335,8 @@ where
 
 {#- What changes in the model's events. -#}
 {%- macro _events_difference(run, low, high) -%}
-    {%- set columns = {} -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) if column.name != 'cdc_batch' -%}
-        {%- do columns.update({column.name: column.dtype}) -%}
-    {%- endfor -%}
+    {%- set columns = spark_cdc._described(run.target) -%}
+    {%- do columns.pop('cdc_batch') -%}
     {%- set existing -%}
 select * from {{ run.target }}
 where

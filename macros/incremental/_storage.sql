@@ -366,8 +366,8 @@ as
 {%- macro _store_increment(run, increment, identity, changed, prune=none, is_unique=true) -%}
     {%- set properties = spark_cdc._all_properties(run, changed) -%}
     {%- set names, same, values = [], [], [] -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) -%}
-        {%- set name = spark_cdc._quote(column.name) -%}
+    {%- for column in spark_cdc._described(run.target) -%}
+        {%- set name = spark_cdc._quote(column) -%}
         {%- do names.append(name) -%}
         {%- do values.append('stored.' ~ name ~ ' = increment.' ~ name) -%}
     {%- endfor -%}
@@ -453,13 +453,13 @@ when not matched and not increment.cdc_is_removed
     {%- endif -%}
     {%- do spark_cdc._check_claim(run) -%}
     {%- set columns = [] -%}
-    {%- for column in adapter.get_columns_in_relation(version) -%}
+    {%- for name in spark_cdc._described(version) -%}
         {%- set described = {} -%}
-        {%- for known in model.columns.values() if config.persist_column_docs() and known.name | lower == column.name | lower -%}
+        {%- for known in model.columns.values() if config.persist_column_docs() and known.name | lower == name | lower -%}
             {%- do described.update({'as': known.description}) -%}
         {%- endfor -%}
         {%- do columns.append(
-            spark_cdc._quote(column.name) ~ (' comment ' ~ spark_cdc._literal(described['as']) if described.get('as') else '')
+            spark_cdc._quote(name) ~ (' comment ' ~ spark_cdc._literal(described['as']) if described.get('as') else '')
         ) -%}
     {%- endfor -%}
     {%- call statement('view') -%}
@@ -497,14 +497,14 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
         {%- do now.update({column.col_name | lower: column.data_type}) -%}
     {%- endfor -%}
     {%- set lost = [] -%}
-    {%- for column in adapter.get_columns_in_relation(run.target) if not column.name.startswith('cdc_') -%}
-        {%- set type_now = now.get(column.name | lower) -%}
+    {%- for name, data_type in spark_cdc._described(run.target).items() if not name.startswith('cdc_') -%}
+        {%- set type_now = now.get(name | lower) -%}
         {#- Spark says string for the char and varchar of a select -#}
-        {%- set type_before = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', column.dtype) -%}
+        {%- set type_before = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type) -%}
         {%- if type_now is none -%}
-            {%- do lost.append(column.name ~ ', which its model no longer gives') -%}
+            {%- do lost.append(name ~ ', which its model no longer gives') -%}
         {%- elif type_now != type_before -%}
-            {%- do lost.append(column.name ~ ' of type ' ~ column.dtype ~ ', which is now ' ~ type_now) -%}
+            {%- do lost.append(name ~ ' of type ' ~ data_type ~ ', which is now ' ~ type_now) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if lost -%}
