@@ -131,6 +131,7 @@ where cdc_batch > {{ applied }}
     {%- set effects = spark_cdc._helper('effects_' ~ run.suffix) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- set columns = spark_cdc._described(run.target) -%}
+    {%- do spark_cdc._note_version(run, run.target) -%}
     {%- do run_query('create table ' ~ touched ~ ' using parquet as\n' ~ spark_cdc._touched_keys(run, events)) -%}
     {%- set first = run_query('select min(cdc_from) from ' ~ touched).rows[0][0] or '' -%}
     {%- set changes = call.changes | string if first == ''
@@ -158,9 +159,6 @@ where cdc_stored is not null
     {%- do run_query(
         'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._difference(existing, made, identity, columns, goes)
     ) -%}
-    {%- if run.file_format != 'parquet' and call.builds == 'current_state' -%}
-        {%- do spark_cdc._store_properties(run, {'spark_cdc.begun': run.batch}) -%}
-    {%- endif -%}
     {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
     {%- do spark_cdc._drop(touched) -%}
     {%- do spark_cdc._drop(effects) -%}

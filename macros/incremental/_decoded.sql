@@ -194,6 +194,7 @@ from {{ relation }}
     {%- if added -%}
         {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
     {%- endif -%}
+    {%- do spark_cdc._note_version(run, run.raw) -%}
     {%- set since = spark_cdc._since_watermark(run) -%}
     {%- set delivered = spark_cdc._delivered(run, '(select * from ' ~ run.call.layout.relation ~ ') as cdc_rows\n' ~ since) -%}
     {%- set missing -%}
@@ -231,6 +232,7 @@ having sum(cdc_times) > 0
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- do spark_cdc._note_version(run, run.target) -%}
     {%- do spark_cdc._number_run(run) -%}
     {%- set new_rows -%}
 create table {{ run.read }} using parquet as
@@ -299,7 +301,7 @@ where
     {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_claim(run, run.raw) -%}
     {%- if run.file_format != 'parquet' or times < 100 -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}

@@ -45,6 +45,7 @@
         'batch': batch,
         'suffix': modules.re.sub('[^0-9]', '', batch),
         'definition': local_md5(tojson(call.definition)),
+        'versions': {},
     } -%}
     {%- set can_be_replaced = existing is not none and (
         (file_format == 'iceberg' and existing.is_iceberg) or (file_format == 'delta' and existing.is_delta)
@@ -208,13 +209,45 @@
     {{ return(left_over) }}
 {%- endmacro -%}
 
-{#- Stops where another run of the model has begun after this one, before it can overwrite what that one does. -#}
-{%- macro _check_claim(run) -%}
+{#- Stops where another run of the model has begun after this one, before it can overwrite what that one does; and, before
+    `relation` is changed, where that is no longer what this run read: so ended the last statement of a run that it overtook. -#}
+{%- macro _check_claim(run, relation=none) -%}
     {%- if not spark_cdc._is_there(run.claim) -%}
         {{ exceptions.raise_compiler_error(
             'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, which therefore stops; nothing is'
             ~ ' wrong with the table. Run one at a time.'
         ) }}
+    {%- elif relation is not none and run.file_format != 'parquet' -%}
+        {%- do run_query('refresh table ' ~ relation) -%}
+        {%- if run.versions.get(relation.identifier) != spark_cdc._version(run, relation) -%}
+            {%- do spark_cdc._drop(run.claim) -%}
+            {{ exceptions.raise_compiler_error(
+                'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by a run of ' ~ this
+                ~ ' that began before; so this one stops, and the next one does its work. Run one at a time.'
+            ) }}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Notes which version of a table the run is about to read, to change it later by what it made of that. The table was looked at
+    anew when the run began. -#}
+{%- macro _note_version(run, relation) -%}
+    {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
+{%- endmacro -%}
+
+{#- The last version of a table that changed its rows, which maintenance does not; none on parquet, where a run replaces all
+    that was there. -#}
+{%- macro _version(run, relation) -%}
+    {%- if run.file_format == 'delta' -%}
+        {%- set others = ('OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES') -%}
+        {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') if row['operation'] not in others -%}
+            {{ return(row['version']) }}
+        {%- endfor -%}
+    {%- elif run.file_format == 'iceberg' -%}
+        {%- set last = run_query(
+            'select snapshot_id from ' ~ relation ~ ".snapshots where operation <> 'replace' order by committed_at desc limit 1"
+        ) -%}
+        {{ return(last.rows[0][0] if last.rows else none) }}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -376,7 +409,7 @@ as
     {%- endfor -%}
     {%- set columns = names | join(', ') -%}
     {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_claim(run, run.target if is_any else none) -%}
     {%- if not is_any -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- elif run.file_format == 'parquet' -%}
@@ -393,6 +426,8 @@ where not cdc_is_removed
     {%- else -%}
         {%- if run.file_format == 'delta' and run.call.builds == 'events' -%}
             {%- do spark_cdc._allow_deletion_vectors(run, increment) -%}
+        {%- elif run.call.builds == 'current_state' -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.begun': run.batch}) -%}
         {%- endif -%}
         {%- call statement('main') -%}
 merge into {{ run.target }} as stored

@@ -579,6 +579,62 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     assert small.notes("current") == [(1, "third")]
 
 
+# After the statement that makes a table of this name, what stands in AMID.
+AMID = """
+{% macro run_query(sql) %}
+  {% call statement('asked', fetch_result=true, auto_begin=false) %}{{ sql }}{% endcall %}
+  {% set result = load_result('asked') %}
+  {% if ('create table ' ~ this ~ '__cdc_' ~ env_var('AFTER', '?')) in sql | replace('`', '') %}
+    {% call statement('amid') %}{{ env_var('AMID') }}{% endcall %}
+  {% endif %}
+  {{ return(result.table) }}
+{% endmacro %}
+"""
+
+
+def test_what_is_written_amid_a_run_stops_it(lake: Warehouse, tmp_path: Path) -> None:
+    """The last statement of a run that was overtaken; not what maintains a table."""
+    small = Small(lake, tmp_path, "small_amid")
+    small.begin("raw")
+    config = f"{{{{ config(file_format='{lake.table_format}') }}}}\n"
+    small.write({"changes": config + decoded("raw"), "current": config + CURRENT})
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "amid.sql").write_text(AMID)
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (20, "I", 2, "second", "a", 1))
+
+    def run(model: str, after: str, statement: str) -> DbtRun:
+        amid = {"AFTER": after, "AMID": statement.replace("TABLE", f"{small.schema}.{model}")}
+        return small.warehouse.dbt(small.home, "run", "--select", model, env=amid, check=False)
+
+    [kept] = [
+        row[1]
+        for row in small.warehouse.sql(f"show tables in {small.schema}")
+        if row[1].startswith("changes__cdc_raw_")
+    ]
+    rewritten = "update {} set note = note where id = 1"
+    maintained = (
+        "optimize TABLE"
+        if lake.table_format == "delta"
+        else f"call spark_catalog.system.rewrite_data_files(table => '{small.schema}.changes',"
+        " options => map('rewrite-all', 'true'))"
+    )
+    for model, after, statement in (
+        ("changes", "read", rewritten.format("TABLE")),
+        ("changes", "missing", rewritten.format(f"{small.schema}.{kept}")),
+        ("changes", "read", maintained),
+        ("current", "touched", rewritten.format("TABLE")),
+        ("current", "touched", "alter table TABLE set tblproperties ('team' = 'us')"),
+    ):
+        done = run(model, after, statement)
+        assert (done.code != 0) == ("update" in statement), done.output
+        assert ("was written while this run worked" in done.output) == (done.code != 0)
+        assert small.warehouse.sql(f"show tables in {small.schema} like '*__cdc_run_*'") == []
+    expected = [(1, "first"), (2, "second")]
+    assert small.notes("changes") == small.notes("current") == small.notes(kept) == expected
+
+
 def test_a_model_may_run_while_the_one_it_reads_does(small: Small) -> None:
     """What a run of change events replaces is there before its events are."""
     small.begin("raw")
