@@ -128,6 +128,11 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     {%- endfor -%}
 {%- endmacro -%}
 
+{#- The columns of an effect that bring together those of a key: see _effect_key. -#}
+{%- macro _effect_group(table) -%}
+    {{ return(table.key if table.key_is_collated else ['cdc_key_hash']) }}
+{%- endmacro -%}
+
 
 {#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
     version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
@@ -136,10 +141,12 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
     only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
 
-    An `increment` is of some keys only: a relation of their effects and of the truncates, as _effects_on_touched makes it. -#}
+    An `increment` is of some keys only: `effects`, a relation of their effects and of the truncates, as _effects_on_touched
+    makes it, and `is_plain`, whether all of these keys are. Then the other way is left out, which planning took longer than
+    a small increment runs. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set attributes = table.attributes or table.key -%}
-    {%- set together = table.key if table.key_is_collated else ['cdc_key_hash'] -%}
+    {%- set together = spark_cdc._effect_group(table) -%}
     {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
         else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
     {%- set same_key = [] -%}
@@ -153,15 +160,17 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     {%- set so_far = 'rows between unbounded preceding and current row' -%}
     {%- set before = 'rows between unbounded preceding and 1 preceding' -%}
     {%- set truncates = '(select cdc_list from truncates)' -%}
+    {%- set is_plain = increment is not none and increment.is_plain -%}
 {%- if increment is none -%}
 {{ spark_cdc._effects(changes, table) }},
 {%- else -%}
 with effects as (
     select * except (cdc_is_effect, cdc_from, cdc_stored)
-    from {{ increment }}
+    from {{ increment.effects }}
     where cdc_is_effect and cdc_operation <> 'truncate'
 ),
 {%- endif %}
+{%- if not is_plain %}
 
 -- the truncates in order, as one array: a handful, and most often none
 truncates as (
@@ -169,20 +178,14 @@ truncates as (
         array_sort(
             collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
         ) as cdc_list
-    from {{ 'changes' if increment is none else increment }}
+    from {{ 'changes' if increment is none else increment.effects }}
     where {{ 'cdc_is_effect and ' if increment is not none }}cdc_operation = 'truncate'
 ),
 
 -- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
 -- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.
 entangled_transactions as (
-    select {{ spark_cdc._column_list(together) }}
-    from effects
-    group by {{ spark_cdc._column_list(together) }}, xxhash64(cdc_commit_sequence)
-    having
-        count(*) > 1
-        or count(cdc_after.cdc_present_columns) > 0
-        or (select size(cdc_list) > 0 from truncates)
+    {{ spark_cdc._entangled_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
 ),
 
 entangled as (
@@ -197,6 +200,7 @@ plain_effects as (
     left anti join entangled
         on {{ same_key | join(' and ') }}
 ),
+{%- endif %}
 
 plain_compared as (
     select
@@ -204,7 +208,7 @@ plain_compared as (
         lag(cdc_after) over (
             {{ row_window | indent(12) }}
         ) as cdc_after_before
-    from plain_effects
+    from {{ 'effects' if is_plain else 'plain_effects' }}
 ),
 
 -- Rule 9: an event that changes no value gives none.
@@ -231,6 +235,7 @@ plain_intervals as (
         {{ spark_cdc._no_begin_follows(row_window) | indent(8) }} as cdc_is_last
     from plain_steps
 ),
+{%- if not is_plain %}
 
 -- All other keys.
 entangled_effects as (
@@ -512,6 +517,7 @@ intervals as (
     from steps
     where cdc_begins or cdc_ends or cdc_continues
 ),
+{%- endif %}
 
 versions as (
     select
@@ -523,6 +529,7 @@ versions as (
         cdc_is_last
     from plain_intervals
     where cdc_begins
+    {%- if not is_plain %}
     union all
     select
         {%- for name in table.columns %}
@@ -542,7 +549,22 @@ versions as (
         cdc_is_last
     from intervals
     where (cdc_begins or cdc_continues) and not cdc_goes_on
+    {%- endif %}
 )
+{%- endmacro -%}
+
+
+{#- The transactions after which keys are not plain (see _versions): what brings the effects of a key together, in each
+    transaction that names it twice, does not carry the whole row, or meets the condition `truncated`. -#}
+{%- macro _entangled_transactions(table, effects, truncated) -%}
+    {%- set together = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
+select {{ together }}
+from {{ effects }}
+group by {{ together }}, xxhash64(cdc_commit_sequence)
+having
+    count(*) > 1
+    or count(cdc_after.cdc_present_columns) > 0
+    or {{ truncated }}
 {%- endmacro -%}
 
 

@@ -30,7 +30,7 @@
 {%- endmacro -%}
 
 
-{#- The select that the model is; in an increment, made of a relation of effects: see _versions. -#}
+{#- The select that the model is, or, in an increment, of the keys that it touches: see _versions. -#}
 {%- macro _applied(call, increment=none) -%}
     {%- if call.builds == 'history' -%}
         {{ return(spark_cdc._history(call.changes, call.table, call.granularity, increment)) }}
@@ -145,7 +145,11 @@ where cdc_batch > {{ applied }}
     {%- do run_query(
         'create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_touched(run, changes, touched, columns, prune)
     ) -%}
-    {%- set made = spark_cdc._applied(call, effects) -%}
+    {#- asked first: what only other keys need takes Spark longer to plan than to run -#}
+    {%- set not_plain = run_query(spark_cdc._entangled_transactions(
+        table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "bool_or(cdc_operation = 'truncate')"
+    ) ~ '\nlimit 1') -%}
+    {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': not_plain | length == 0}) -%}
     {%- set existing -%}
 select
     cdc_stored.*,
