@@ -9,7 +9,7 @@
     {%- endif -%}
     {%- if wanted == there -%}
         {{ return(expression) }}
-    {%- elif wanted == 'timestamp' and there.startswith(('string', 'varchar', 'char')) -%}
+    {%- elif wanted in ('timestamp', 'timestamp_ltz') and there.startswith(('string', 'varchar', 'char')) -%}
         {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
         {#- Spark reads a time without a date as one of today -#}
         {{ return(
@@ -42,7 +42,14 @@
         {%- elif wanted.family == 'date' -%}
             {#- Spark passes over all that comes behind a date -#}
             {{ return(text ~ " rlike '^ *[^ T]+([ T][ 0:.+-]*Z? *)?$'") }}
+        {%- elif wanted.family == 'floating' -%}
+            {{ return('abs(' ~ value ~ ") <> cast('infinity' as double)\nor " ~ text ~ " rlike '(?i)inf'") }}
         {%- endif -%}
+    {%- elif there.family == 'floating' and wanted.family == 'floating' -%}
+        {#- a number that is too large becomes infinite -#}
+        {{ return(
+            'abs(' ~ value ~ ") <> cast('infinity' as double)\nor abs(" ~ expression ~ ") = cast('infinity' as double)"
+        ) }}
     {%- elif
         (there.family == 'decimal' and wanted.family in ('decimal', 'integer') and there.scale > wanted.scale)
         or (there.family == 'floating' and wanted.family in ('decimal', 'integer'))

@@ -5,7 +5,8 @@
     There a char or varchar is a string: its length is the one that `describe table` gives, where that is not cut short. -#}
 {%- test column_types_are(model) -%}
 {%- if execute -%}
-{%- set node = spark_cdc._node_of(model) -%}
+{%- set relation = spark_cdc._tested_relation(model) -%}
+{%- set node = spark_cdc._node_of(relation) -%}
 {%- if node is none -%}
     {{ spark_cdc._stop(
         'column_types_are', model ~ ' is no model, seed, snapshot or source of the project', 'one whose YAML declares its columns',
@@ -16,7 +17,7 @@
 {%- for column in node.columns.values() if column.data_type -%}
     {%- do declared.update({column.name | lower: column.data_type}) -%}
 {%- endfor -%}
-{%- for name, data_type in spark_cdc._described(spark_cdc._tested_relation(model)).items() -%}
+{%- for name, data_type in spark_cdc._described(relation).items() -%}
     {%- do there.update({name | lower: name}) -%}
     {%- do types_there.update({name | lower: data_type}) -%}
 {%- endfor -%}
@@ -61,7 +62,7 @@ with types as (
             )
         )
     from (select 1 as one) as one_row
-    left join {{ model }} as built
+    left join {{ relation }} as built
         on one_row.one is null
 )
 

@@ -11,7 +11,7 @@ with versions as (
         lead(cdc_valid_from_sequence) over (
             partition by {{ spark_cdc._column_list(key_names) }}
             order by cdc_valid_from_sequence, cdc_valid_to_sequence nulls last
-        ) as next_valid_from_sequence
+        ) as cdc_next_valid_from_sequence
     from {{ model }}
 ),
 
@@ -23,16 +23,16 @@ judged as (
         cdc_valid_from_sequence,
         cdc_valid_to_sequence,
         cdc_is_current,
-        next_valid_from_sequence,
+        cdc_next_valid_from_sequence,
         case
             when cdc_valid_from_sequence is null then 'has no beginning'
             when cdc_valid_to_sequence <= cdc_valid_from_sequence then 'does not end after its beginning'
             when not (cdc_is_current <=> (cdc_valid_to_sequence is null))
                 then 'cdc_is_current and cdc_valid_to_sequence differ'
             when cdc_is_current <> (cdc_ended_by is null) then 'cdc_ended_by and cdc_is_current differ'
-            when cdc_is_current and next_valid_from_sequence is not null
+            when cdc_is_current and cdc_next_valid_from_sequence is not null
                 then 'is current although a later version follows'
-            when next_valid_from_sequence < cdc_valid_to_sequence then 'overlaps the next version'
+            when cdc_next_valid_from_sequence < cdc_valid_to_sequence then 'overlaps the next version'
         end as cdc_problem
     from versions
 )

@@ -24,7 +24,7 @@ deletes as (
         ) as declared_key,
         {{ spark_cdc._qlik_mask_is_good(layout) | indent(8) }} as mask_is_good
     from distinct_rows
-    where cdc_operation = 'delete' and cdc_mask is not null
+    where cdc_operation = 'delete' and cdc_mask_as_written is not null
 )
 
 select * from deletes

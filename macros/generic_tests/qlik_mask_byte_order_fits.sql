@@ -24,7 +24,9 @@
 
 inserts as (
     select
-        *,
+        * except (cdc_mask),
+        -- whole bytes, for the other way
+        concat(repeat('0', length(cdc_mask) % 2), cdc_mask) as cdc_mask,
         {{ spark_cdc._qlik_test_insert_fits(layout, names) | indent(8) }} as mask_fits
     from judged_alone
     where cdc_operation = 'insert' and cdc_mask is not null

@@ -110,7 +110,7 @@
             spark_cdc._sequence_range('stored.cdc_sequence', new[0], new[1])
         ) -%}
     {%- else -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._quarantine_difference(run)) -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._difference_of_quarantine(run)) -%}
         {%- do spark_cdc._store_increment(run, increment, ['raw'], run.get('watermark'), is_unique=false) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
@@ -355,7 +355,7 @@ from (
 
 {#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
     is known by its raw row alone, which may have several. -#}
-{%- macro _quarantine_difference(run) -%}
+{%- macro _difference_of_quarantine(run) -%}
 with entries as (
     {{ spark_cdc._decoded(run, run.read) | indent(4) }}
 ),

@@ -127,7 +127,7 @@
 {%- macro _qlik_change_table_rows(layout, as_delivered=false) -%}
     {%- set headers = layout.headers -%}
     {%- set names = layout.columns | list -%}
-    {%- set casts = [] -%}
+    {%- set casts, null_keys = [], [] -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -153,10 +153,13 @@ with raw as (
             {%- set type_there = layout.types_there[layout.sources[name]] %}
             {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
             {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+            {%- if name in layout.key %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
             {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row,
         {{ casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
+        -- here: of a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
+        {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc._raw_json(layout.types_there) | indent(8) }} as cdc_raw,
         {%- endif %}
@@ -193,7 +196,7 @@ judged_alone as (
                 ) then 'bad_change_seq'
                 when cdc_operation is null then 'unknown_operation'
                 when cdc_operation <> 'truncate' and cdc_operation <> cdc_other_operation then 'operation_mismatch'
-                when cdc_has_bad_value then 'bad_value'
+                when cdc_operation <> 'truncate' and cdc_has_bad_value then 'bad_value'
                 when
                     cdc_operation in ('insert', 'update')
                     and cdc_mask_as_written is not null
@@ -201,14 +204,7 @@ judged_alone as (
                         {{ spark_cdc._qlik_mask_is_good(layout) | indent(24) }}
                     )
                     then 'bad_mask'
-                when
-                    cdc_operation in ('insert', 'update', 'delete')
-                    and (
-                        {%- for name in layout.key %}
-                        {{ 'or ' if not loop.first }}cdc_row.{{ spark_cdc._quote(name) }} is null
-                        {%- endfor %}
-                    )
-                    then 'null_key'
+                when cdc_operation in ('insert', 'update', 'delete') and cdc_has_null_key then 'null_key'
             end
         )) verdict as cdc_reason
 ),
@@ -595,7 +591,7 @@ case cdc_reason
         )
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
-    when 'null_key' then 'a column of the key {{ layout.key | join(", ") | replace("'", "\\'") }} is NULL'
+    when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ layout.key | join(', ') ~ ' is NULL') }}
     when 'bad_value' then 'a value is not of the declared type of its column'
 end
 {%- endmacro -%}

@@ -245,7 +245,11 @@ def test_a_transaction_too_large_for_one_task(
 
 def contents(warehouse: Warehouse, schema: str) -> dict[str, list[str]]:
     """Read what some of the user's models hold, but for the run that built it."""
-    columns = {"orders__changes": "* except (cdc_batch)", "orders": "*"}
+    columns = {
+        "orders__changes": "* except (cdc_batch)",
+        "orders": "*",
+        "odd__changes": "* except (cdc_batch)",
+    }
     return {
         model: sorted(map(str, warehouse.sql(f"select {names} from {schema}.{model}")))
         for model, names in columns.items()

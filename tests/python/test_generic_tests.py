@@ -18,6 +18,7 @@ HEADERS = {
 SEQ = "202203150815020000000000000000000"
 HISTORY = {
     "problem": "bigint",
+    "next_valid_from_sequence": "string",
     "cdc_valid_from_sequence": "string",
     "cdc_valid_to_sequence": "string",
     "cdc_is_current": "boolean",
@@ -51,7 +52,12 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
     "deletes": (
         HEADERS | {"id": "bigint", "note": "string"},
         f"('{SEQ}01', 'D', '08', 1, null), ('{SEQ}02', 'D', '10', 1, null),"
-        f" ('{SEQ}03', 'D', '18', 1, 'a'), ('{SEQ}03', 'D', '18', 1, 'b')",
+        f" ('{SEQ}03', 'D', '18', 1, 'a'), ('{SEQ}03', 'D', '18', 1, 'b'),"
+        f" ('{SEQ}04', 'D', 'no', 1, null)",
+    ),
+    "little": (
+        HEADERS | dict.fromkeys("abcdef", "int"),
+        f"('{SEQ}01', 'I', '801', 1, null, null, null, null, 1)",
     ),
     "landed": (
         HEADERS | {"id": "bigint", "note": "string", "landed_at": "timestamp"},
@@ -65,7 +71,8 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
     "problems": ({"problem": "bigint"}, "(1), (2)"),
     "problems__history": (
         HISTORY,
-        "(1, '1', null, true, null), (3, '1', '2', true, null), (4, '1', '2', false, 'delete')",
+        "(1, '', '1', null, true, null), (3, '', '1', '2', true, null),"
+        " (4, '', '1', '2', false, 'delete')",
     ),
 }
 # What the YAML says of a table's columns, where it is something else.
@@ -82,11 +89,14 @@ DECLARED = {
 }
 
 ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
-# A table, a test with its arguments, and the first column of the rows that it finds.
+# A table, a test with its arguments (and config), and the first column of the rows that it finds.
 CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
     ("lengths", "column_types_are", {}, []),
+    ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
     ("other_lengths", "column_types_are", {}, ["code", "kind", "more", "note", "pad", "pair"]),
-    ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02"]),
+    ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
+    ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
+    ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
     ("landed", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("landed", "qlik_mask_byte_order_fits", {"leave_out": ["landed_at"]}, []),
     ("landed", "qlik_mask_byte_order_fits", ID_AND_NOTE, []),
@@ -122,7 +132,13 @@ def results(
         if rows:
             warehouse.sql(f"insert into generic_tests.{table} values {rows}")
         tests = [
-            {f"spark_cdc.{test}": {"name": f"case_{number}", "arguments": arguments}}
+            {
+                f"spark_cdc.{test}": {
+                    "name": f"case_{number}",
+                    "arguments": {k: v for k, v in arguments.items() if k != "config"},
+                    "config": arguments.get("config", {}),
+                }
+            }
             for number, (tested, test, arguments, _) in enumerate(CASES)
             if tested == table
         ]
@@ -171,3 +187,12 @@ def test_hint_names_what_may_be_wrong(
     ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
     for argument in ("header_prefix", "header_columns", "columns", "leave_out"):
         assert argument in hint
+
+
+def test_hint_names_the_byte_order(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """Also of a mask that lost a zero before its first digit."""
+    number = next(number for number, case in enumerate(CASES) if case[0] == "little")
+    ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
+    assert "mask_byte_order='little'" in hint

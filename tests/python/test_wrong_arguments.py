@@ -128,6 +128,7 @@ CASES: list[tuple[str, str, str]] = [
         for given, said in (
             ("'qlik', ct, key=['id']", "decoder is qlik"),
             ("none, ct, key=['id']", "decoder is None"),
+            ("none, ct, key=['id']", "the name of a decoder: gbase_capture, qlik_change_table\n"),
             ("'qlik_change_table', ct, key=['nr']", "key names the column nr"),
             ("'qlik_change_table', ct, key=['id'], mask_byte_order='x'", "mask_byte_order is x"),
             ("'qlik_change_table', undeclared, key=['id']", "neither exists nor has declared"),
