@@ -660,7 +660,7 @@ def in_runs(
         assert not changes.doubtful(records).any()
         parts, known = changes.state()
         rng.shuffle(parts)
-        state = (framer.state(), [unpacked(packed(part)) for part in parts], known)
+        state = (framer.state(), [unpacked(packed(part)[0].as_buffer()) for part in parts], known)
         found = [refused_spans(spans), decoded.refused]
         refused += [(one.reason, one.chunk, one.offset) for some in found for one in some]
         sequences += [one for batch in decoded.changes for one in batch["cdc_sequence"].to_pylist()]

@@ -79,7 +79,7 @@ def test_record(vector: Vector) -> None:
         check_stream(vector)
         return
     records, behind = first_record(bytes.fromhex(given["hex"]))
-    header = records.header()[0]
+    header = records.header[0]
     number = int(header["number"])
     name, _ = RECORDS[number]
     found: Vector = {

@@ -103,16 +103,22 @@ def gathered(data: Bytes, start: Ints, length: Ints, padding: int) -> Bytes:
     return whole
 
 
-def serialized(batch: Any) -> bytes:
-    """Write an Arrow record batch down as an IPC stream, for `deserialized`."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    written: bytes = sink.getvalue().to_pybytes()
+def serialized(batch: Any) -> Any:
+    """Write an Arrow record batch down as an IPC stream, a buffer of Arrow, for `deserialized`."""
+
+    def write(sink: Any) -> None:
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+
+    # measured first: a buffer that grows is copied each time
+    measured = pa.MockOutputStream()
+    write(measured)
+    written = pa.allocate_buffer(measured.size())
+    write(pa.FixedSizeBufferWriter(written))
     return written
 
 
-def deserialized(written: bytes) -> Any:
+def deserialized(written: Any) -> Any:
     """Give the record batch that `serialized` wrote."""
     return pa.ipc.open_stream(written).read_next_batch()
 

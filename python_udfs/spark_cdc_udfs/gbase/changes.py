@@ -146,9 +146,9 @@ class Changes:
         return self._known.doubtful(records)
 
     def _refused_records(self, records: Records) -> list[Refused]:
-        number = records.header()["number"]
+        number = records.header["number"]
         errors = records.take(number == ERROR)
-        codes = [f"error code {code}" for code in errors.header()["error_code"].tolist()]
+        codes = [f"error code {code}" for code in errors.header["error_code"].tolist()]
         unknown = records.take(~is_one_of(number, RECORDS))
         return [
             *_refused_records(errors, ERROR_RECORD, codes),
@@ -160,7 +160,7 @@ class Changes:
 
         Descriptions of the table that cannot be used are added to `refused`.
         """
-        header = records.header()
+        header = records.header
         number = header["number"]
         schemas = np.flatnonzero((number == TABSCHEM) & (header["schema_table"] == self._table_id))
         layouts = [self._layout]
@@ -337,7 +337,7 @@ def _refused_records(
         records.chunk.tolist(),
         records.offset.tolist(),
         records.end_chunk.tolist(),
-        records.header()["number"].tolist(),
+        records.header["number"].tolist(),
         strict=True,
     )
     return [Refused(reason, *field) for field in fields]

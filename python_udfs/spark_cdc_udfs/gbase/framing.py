@@ -211,7 +211,8 @@ class Framer:
             "records": pa.array([list(records)], pa.list_(pa.int64())),
             "sizes": pa.array([list(records.values())], pa.list_(pa.int64())),
         }
-        return serialized(pa.RecordBatch.from_pydict(kept))
+        written: bytes = serialized(pa.RecordBatch.from_pydict(kept)).to_pybytes()
+        return written
 
     def restore(self, state: bytes, buffer_only: bool = False) -> None:
         """Take over what another one has kept; `buffer_only` to begin at a fresh chunk behind."""

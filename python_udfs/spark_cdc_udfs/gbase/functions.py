@@ -153,7 +153,7 @@ class FramedRecords:
             yield self._batch(1, {"kind": pa.array(["framer"]), "content": pa.array([state])})
 
     def _rows(self, framed: Framed, kind: str = "lost") -> Iterator[pa.RecordBatch]:
-        header = framed.records.header()
+        header = framed.records.header
         number = header["number"]
         is_schema = number == TABSCHEM
         is_change = is_one_of(number, CHANGES)
@@ -174,7 +174,7 @@ class FramedRecords:
                     "chunk": pa.array(records.chunk[:1]),
                     "chunk_offset": pa.array(records.offset[:1]),
                     "end_chunk": pa.array(records.end_chunk[-1:]),
-                    "content": pa.array([packed(records)], pa.binary()),
+                    "content": packed(records),
                 }
                 yield self._batch(1, columns)
         if lost := refused_spans(framed.spans):
@@ -233,7 +233,7 @@ class ChangeEvents:
             self._changes = self._settings.changes(self._capture_id)
         self._known += _those(batch, "kind", ["known"]).column("content").to_pylist()
         left = _those(batch, "kind", ["open"]).column("content")
-        self._open += [unpacked(one.as_py()) for one in left]
+        self._open += [unpacked(one.as_buffer()) for one in left]
         passed = _those(batch, "kind", ["lost", "tail", "framer"])
         if passed.num_rows:
             yield self._passed(passed)
@@ -268,12 +268,12 @@ class ChangeEvents:
 
     def _left(self, records: Records) -> pa.RecordBatch:
         """Give the records of an open transaction, or a schema."""
-        header = records.header()
+        header = records.header
         transaction = header["transaction"][:1].astype(np.int32)
         columns = {
             "kind": pa.array(["open"]),
             "transaction_id": pa.array(transaction, mask=header["number"][:1] == TABSCHEM),
-            "content": pa.array([packed(records)], pa.binary()),
+            "content": packed(records),
         }
         return self._batch(1, columns)
 
@@ -386,7 +386,7 @@ def _unpacked(column: Any) -> Iterator[Records]:
     parts: list[Records] = []
     size = 0
     for one in column:
-        parts.append(unpacked(one.as_py()))
+        parts.append(unpacked(one.as_buffer()))
         size += len(parts[-1].data)
         if size >= DECODED_BYTES:
             yield concatenate(parts)

@@ -38,7 +38,7 @@ class KnownRecords:
         """Say of each record (n,), in stream order, whether its bytes came before."""
         hashes = hashes_of(records)
         repeated = np.zeros(len(records), dtype=np.bool_)
-        number = records.header()["number"]
+        number = records.header["number"]
         ordered = is_one_of(number, ORDERED)
         for index in np.flatnonzero(~ordered & ~is_one_of(number, REPEATABLE)).tolist():
             one = int(hashes[index])
@@ -64,7 +64,7 @@ class KnownRecords:
 
     def doubtful(self, records: Records) -> Bools:
         """Say of records that are no repeats whether they may be of one that `restore` forgot."""
-        header = records.header()
+        header = records.header
         doubtful: Bools = is_one_of(header["number"], ORDERED)
         if self._forgotten is None:
             return np.zeros(len(records), dtype=np.bool_)
@@ -86,7 +86,7 @@ class KnownRecords:
         self._unordered |= set(np.frombuffer(state, ">i8", offset=8).tolist())
 
     def _not_rising(self, records: Records, which: Ints) -> Bools:
-        sequence = records.header()["sequence"][which].astype(np.uint64)
+        sequence = records.header["sequence"][which].astype(np.uint64)
         highest = np.maximum.accumulate(np.append(self._highest, sequence))
         self._highest = highest[-1]
         not_rising: Bools = sequence <= highest[:-1]

@@ -35,7 +35,7 @@ class RestartPosition:
     def feed(self, payload: bytes) -> None:
         """Take the bytes of the next read."""
         records = self._framer.feed([self._next], [payload]).records
-        header = records.take(~self._records.repeated(records)).header()
+        header = records.take(~self._records.repeated(records)).header
         self._next += 1
         known = is_one_of(
             header["number"], [one for one in RECORDS if one not in (TABSCHEM, ERROR)]

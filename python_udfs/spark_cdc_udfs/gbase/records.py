@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from spark_cdc_udfs.gbase.arrays import (
     Bytes,
     Ints,
     Unsigned,
+    binary,
     contents,
     deserialized,
     gathered,
@@ -125,12 +127,15 @@ class Records:
         """Bytes of each whole record."""
         return self.header_size + self.payload_size
 
+    @cached_property
     def header(self) -> npt.NDArray[Any]:
-        """Read the fields of the headers: a structured array (n,), fields big-endian."""
+        """The fields of the headers: a structured array (n,), fields big-endian."""
         return windows(self.data, self.start, PADDING).view(_HEADER)[:, 0]
 
     def take(self, which: Ints | Bools) -> Records:
         """Return some of the records, by index or by mask, over the same data."""
+        if which.dtype == np.bool_ and which.all():
+            return self
         arrays = {name: getattr(self, name)[which] for name in _ARRAYS}
         return replace(self, **arrays)
 
@@ -150,19 +155,20 @@ class Records:
             yield self.data[start : start + size].tobytes()
 
 
-def packed(records: Records) -> bytes:
-    """Write records down, without their layouts, for `unpacked`."""
+def packed(records: Records) -> Any:
+    """Write records down, without their layouts, for `unpacked`: one value of an Arrow array."""
     columns = {
         "record": ragged(records.data, records.start, records.length),
         "chunk": pa.array(records.chunk),
         "offset": pa.array(records.offset),
         "end_chunk": pa.array(records.end_chunk),
     }
-    return serialized(pa.RecordBatch.from_pydict(columns))
+    written = serialized(pa.RecordBatch.from_pydict(columns))
+    return binary(np.array([0, written.size], dtype=np.int32), written)
 
 
-def unpacked(written: bytes) -> Records:
-    """Give the records that `packed` wrote."""
+def unpacked(written: Any) -> Records:
+    """Give the records that `packed` wrote, from a buffer of Arrow."""
     batch = deserialized(written)
     offsets, data = contents(batch.column("record"))
     padded = np.zeros(int(offsets[-1]) + PADDING, dtype=np.uint8)
@@ -183,15 +189,19 @@ def unpacked(written: bytes) -> Records:
 
 def hashes_of(records: Records) -> Ints:
     """Hash the bytes of each record (n,) to 64 bits, the same in every process."""
-    length = records.length
+    start, length = records.start, records.length
     hashes = length.astype(np.uint64)
     # Eight bytes of all records at a time; the last eight of a record end where it ends.
-    which = np.arange(len(records))
+    which, mixed = np.arange(len(records)), hashes
     for at in range(0, HASHED_TOGETHER, 8):
-        start = records.start[which] + np.minimum(at, length[which] - 8)
-        words = windows(records.data, start, 8).view("<u8")[:, 0]
-        hashes[which] = _mixed(hashes[which] ^ words)
-        which = which[length[which] > at + 8]
+        words = windows(records.data, start + np.minimum(at, length - 8), 8).view("<u8")[:, 0]
+        mixed = _mixed(mixed ^ words)
+        go_on = length > at + 8
+        if not go_on.all():
+            hashes[which] = mixed
+            which, mixed = which[go_on], mixed[go_on]
+            start, length = start[go_on], length[go_on]
+    hashes[which] = mixed
     for index in which.tolist():
         hashes[index] ^= np.uint64(zlib.crc32(records.raw(index)))
     return hashes.view(np.int64)

@@ -117,9 +117,9 @@ class Transactions:
 
     def feed(self, records: Records) -> Settled:
         """Take the next records, in stream order; those that are no part of a transaction too."""
-        number = records.header()["number"]
+        number = records.header["number"]
         records = records.take(is_one_of(number, CONTROLS + CHANGES))
-        header = records.header()
+        header = records.header
         ended = header["transaction"][is_one_of(header["number"], CONTROLS)]
         waiting = self._take(np.unique(ended).tolist())
         known = np.isin(header["transaction"], list(self._open))
@@ -140,7 +140,7 @@ class Transactions:
         """Keep a copy of records of open transactions."""
         if not len(records):
             return
-        transaction = records.header()["transaction"].astype(np.int64)
+        transaction = records.header["transaction"].astype(np.int64)
         order = np.argsort(transaction, kind="stable")
         keys, starts = np.unique(transaction[order], return_index=True)
         part, self._next_part = self._next_part, self._next_part + 1
@@ -174,7 +174,7 @@ class _Sorted:
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        header = records.header()
+        header = records.header
         self.header = {
             name: header[name].astype(header[name].dtype.newbyteorder("="))
             for name in ("number", "table", "transaction", "sequence", "time", "user")
