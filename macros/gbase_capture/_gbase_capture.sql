@@ -224,16 +224,20 @@ with decoded as (
 {{ spark_cdc._gbase_decoded(layout) }},
     {%- endif %}
 
+-- As a generator, so that each value is cast once: Spark copies expressions of a select into everything above.
 typed as (
     select
-        *,
-        {{ spark_cdc._gbase_row(layout, 'after') | indent(8) }} as cdc_row,
-        case
-            when before is not null
-                then
-                    {{ spark_cdc._gbase_row(layout, 'before') | indent(20) }}
-        end as cdc_before
+        decoded.*,
+        images.*
     from decoded
+        lateral view inline(array(named_struct(
+            'cdc_row', {{ spark_cdc._gbase_row(layout, 'after') | indent(12) }},
+            'cdc_before', case
+                when before is not null
+                    then
+                        {{ spark_cdc._gbase_row(layout, 'before') | indent(24) }}
+            end
+        ))) images as cdc_row, cdc_before
     where kind in ('event', 'refused', 'tail')
 ),
 
@@ -271,7 +275,8 @@ named_struct(
     {%- set data_type = layout.columns[name] %}
     {%- set value = spark_cdc._typed(place.text, 'string', data_type) %}
     {%- if place.native %}
-    {%- set value = 'coalesce(\n    ' ~ spark_cdc._typed(place.native, place.type, data_type) ~ ',\n    ' ~ value ~ '\n)' %}
+    {%- set native = spark_cdc._typed(place.native, place.type, data_type) %}
+    {%- set value = 'coalesce(\n    ' ~ (native | indent(4)) ~ ',\n    ' ~ (value | indent(4)) ~ '\n)' %}
     {%- endif %}
     {{ spark_cdc._literal(name) }}, {{ value | indent(4) }}{{ ',' if not loop.last }}
     {%- endfor %}
