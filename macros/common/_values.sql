@@ -98,9 +98,8 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
     {%- set fields = [] -%}
     {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
     {%- for name, data_type in columns.items() -%}
-        {%- set value = spark_cdc._quote(name) -%}
         {%- do fields.append(
-            spark_cdc._literal(name) ~ ', ' ~ ('hex(' ~ value ~ ')' if data_type | lower == 'binary' else value)
+            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._with_hex(spark_cdc._quote(name), data_type)
         ) -%}
     {%- endfor -%}
 to_json(
@@ -113,6 +112,63 @@ to_json(
         'timestampNTZFormat', {{ spark_cdc._literal(time) }}
     )
 )
+{%- endmacro -%}
+
+{#- A value with all binary in it as hexadecimal text, which to_json writes as base64: itself, in the fields of structs, in
+    arrays and maps. -#}
+{%- macro _with_hex(value, data_type, depth=0) -%}
+    {%- set parts = modules.re.fullmatch('(?is)\\s*(array|map|struct)\\s*<(.*)>\\s*', data_type) -%}
+    {%- if data_type | trim | lower == 'binary' -%}
+        {{ return('hex(' ~ value ~ ')') }}
+    {%- elif parts is none or not modules.re.search('(?i)\\bbinary\\b', data_type) -%}
+        {{ return(value) }}
+    {%- endif -%}
+    {%- set kind, inner = parts.group(1) | lower, spark_cdc._split_type(parts.group(2)) -%}
+    {%- set item, key = 'item_' ~ depth, 'key_' ~ depth -%}
+    {%- if kind == 'array' -%}
+        {{ return(spark_cdc._call('transform', [value, item ~ ' -> ' ~ spark_cdc._with_hex(item, inner[0], depth + 1)])) }}
+    {%- elif kind == 'map' -%}
+        {%- set entry = '(' ~ key ~ ', ' ~ item ~ ') -> ' -%}
+        {%- set key_as_json = spark_cdc._with_hex(key, inner[0], depth + 1) -%}
+        {%- set keys = value if key_as_json == key else spark_cdc._call('transform_keys', [value, entry ~ key_as_json]) -%}
+        {%- set item_as_json = spark_cdc._with_hex(item, inner[1], depth + 1) -%}
+        {{ return(keys if item_as_json == item else spark_cdc._call('transform_values', [keys, entry ~ item_as_json])) }}
+    {%- endif -%}
+    {%- set fields = [] -%}
+    {%- for field in inner -%}
+        {%- set found = modules.re.fullmatch('(?s)\\s*(`(?:[^`]|``)*`|[^:]*?)\\s*:(.*)', field) -%}
+        {#- of a struct of many fields Spark names the first ones only -#}
+        {%- if found is none -%}{{ return(value) }}{%- endif -%}
+        {%- set name = found.group(1) -%}
+        {%- set name = name[1:-1] | replace('``', '`') if name.startswith('`') else name -%}
+        {%- do fields.append(
+            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._with_hex(value ~ '.' ~ spark_cdc._quote(name), found.group(2), depth)
+        ) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._call('if', [value ~ ' is null', 'null', spark_cdc._call('named_struct', fields)])) }}
+{%- endmacro -%}
+
+{#- A call of a function, an argument a line. -#}
+{%- macro _call(name, arguments) -%}
+    {%- set lines = arguments | join(',\n') -%}
+    {{ return(name ~ '(\n    ' ~ (lines | indent(4)) ~ '\n)') }}
+{%- endmacro -%}
+
+{#- The types within a nested one, or the fields of a struct: cut at the commas that are in no brackets and no quotes. -#}
+{%- macro _split_type(inner) -%}
+    {%- set parts, open = [''], namespace(brackets=0, quoted=false) -%}
+    {%- for character in inner -%}
+        {%- if character == '`' -%}{%- set open.quoted = not open.quoted -%}{%- endif -%}
+        {%- if not open.quoted -%}
+            {%- set open.brackets = open.brackets + (character in '<(') | int - (character in '>)') | int -%}
+        {%- endif -%}
+        {%- if character == ',' and not open.brackets and not open.quoted -%}
+            {%- do parts.append('') -%}
+        {%- else -%}
+            {%- do parts.append(parts.pop() ~ character) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(parts) }}
 {%- endmacro -%}
 
 {#- The run that writes: later runs compare greater. -#}

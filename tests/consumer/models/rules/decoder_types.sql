@@ -18,7 +18,8 @@ select
     cast(factor as string) as factor,
     cast(ratio as string) as ratio,
     unix_seconds(seen) as seen,
-    cast(null as string) as time_there
+    cast(null as string) as time_there,
+    cast(null as string) as scans
 from (
     {{ spark_cdc.qlik_change_table(relation, key=['id'], columns=columns) | indent(4) }}
 ) as events
@@ -37,7 +38,8 @@ select
     cast(null as string) as factor,
     cast(null as string) as ratio,
     cast(null as bigint) as seen,
-    coalesce(get_json_object(raw, '$.due'), get_json_object(raw, '$.done')) as time_there
+    coalesce(get_json_object(raw, '$.due'), get_json_object(raw, '$.done')) as time_there,
+    get_json_object(raw, '$.scans') as scans
 from (
     {{ spark_cdc.quarantine('qlik_change_table', relation, key=['id'], columns=columns) | indent(4) }}
 ) as unusable_rows
