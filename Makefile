@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs test bench soak lint clean lock
+.PHONY: help env demo docs test services bench soak lint lint-python lint-sql clean lock
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
@@ -56,11 +56,13 @@ docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
 	dbt docs serve --host 127.0.0.1 --port 8080
 
-test: env $(NEWEST)/.made
+test: env
+	@$(MAKE) --no-print-directory -j 4 $(NEWEST)/.made services lint-python lint-sql
+	pytest
+
+services:
 	@scripts/java
 	@scripts/postgresql
-	@$(MAKE) --no-print-directory lint
-	pytest
 
 bench: env
 	@scripts/java
@@ -70,10 +72,14 @@ soak: env
 	@scripts/java
 	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s tests/python/test_crashes.py
 
-lint: env
+lint: lint-python lint-sql
+
+lint-python: env
 	ruff check $(PY_FILES)
 	ruff format --check $(PY_FILES)
 	mypy
+
+lint-sql: env
 	sqlfluff lint $(SQL_FILES)
 
 clean:

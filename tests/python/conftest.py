@@ -112,6 +112,20 @@ class Warehouse:
         return f"{missing.total()} rows missing, {extra.total()} too many; missing are\n{some}"
 
 
+@dataclass(frozen=True)
+class Session:
+    """`dbt build` of the project in a Spark session, which goes on beside the tests."""
+
+    home: Path
+    build: subprocess.Popen[bytes]
+
+    def tables(self, schema: str) -> Path:
+        """Wait for its end, and give the folder that has the tables."""
+        code = self.build.wait()
+        assert code == 0, (self.home / "output").read_text(encoding="utf-8")
+        return self.home / "spark" / "warehouse" / f"{schema}.db"
+
+
 def free_port() -> int:
     """Find a port on which nobody listens."""
     with socket.socket() as probe:
@@ -235,6 +249,53 @@ def lake(
     home = tmp_path_factory.mktemp(table_format)
     with running(home, *INTERPRETED, *UNSYNCED, *UNASKED, table_format=table_format) as started:
         yield started
+
+
+# All tables, and the data tests of some: the tables are compared with those that have passed all.
+FEWER_TESTS = (
+    *("--select", "resource_type:seed", "resource_type:model", "demo_orders__ct+"),
+    *("--indirect-selection", "empty"),
+)
+
+
+@pytest.fixture(scope="session")
+def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The whole project in a session."""
+    home = tmp_path_factory.mktemp("session")
+    given = (PROFILES / "profiles.yml").read_text()
+    few = "method: session\n      server_side_parameters: {spark.sql.shuffle.partitions: '2'}"
+    (home / "profiles.yml").write_text(given.replace("method: session", few))
+    settings = {
+        "SPARK_CDC_DIR": str(home / "spark"),
+        "DBT_PROFILES_DIR": str(home),
+        "DBT_TARGET_PATH": str(home / "target"),
+        "DBT_LOG_PATH": str(home / "logs"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    }
+    command = [sys.executable, "-m", "spark_cdc_udfs.dbt_session", "build", "--target", "session"]
+    with (home / "output").open("wb") as output:
+        build = subprocess.Popen(
+            [*command, *FEWER_TESTS],
+            cwd=ROOT,
+            env=os.environ | settings,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    yield Session(home, build)
+    build.kill()
+    build.wait()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ahead(request: pytest.FixtureRequest) -> None:
+    """Begin with the session where a test needs it: tests without Spark leave a core for it."""
+    if any("in_session" in item.fixturenames for item in request.session.items):  # type: ignore[attr-defined]  # all are functions
+        request.getfixturevalue("in_session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests without Spark first."""
+    items.sort(key=lambda item: not item.path.name.startswith(("test_gbase_", "test_simulation")))
 
 
 @pytest.fixture(scope="session")

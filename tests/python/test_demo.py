@@ -3,55 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import INTERPRETED, PROFILES, ROOT, DbtRun, Warehouse, lint, running
+from conftest import INTERPRETED, PROFILES, ROOT, DbtRun, Session, Warehouse, lint, running
 
 SCHEMA = "spark_cdc"
-# All tables, and the data tests of some: elsewhere the tables are compared with those that have
-# passed all.
-FEWER_TESTS = (
-    *("--select", "resource_type:seed", "resource_type:model", "demo_orders__ct+"),
-    *("--indirect-selection", "empty"),
-)
 # A table of each format, without data tests.
 SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", "--exclude", "test_type:data")
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same in a session; the folder that has its tables."""
-    home = tmp_path_factory.mktemp("session")
-    given = (PROFILES / "profiles.yml").read_text()
-    few = "method: session\n      server_side_parameters: {spark.sql.shuffle.partitions: '2'}"
-    (home / "profiles.yml").write_text(given.replace("method: session", few))
-    settings = {
-        "SPARK_CDC_DIR": str(home / "spark"),
-        "DBT_PROFILES_DIR": str(home),
-        "DBT_TARGET_PATH": str(home / "target"),
-        "DBT_LOG_PATH": str(home / "logs"),
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-    }
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "spark_cdc_udfs.dbt_session"),
-            *("build", "--target", "session", *FEWER_TESTS),
-        ],
-        cwd=ROOT,
-        env=os.environ | settings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return home / "spark" / "warehouse" / f"{SCHEMA}.db"
 
 
 def tables(run: DbtRun) -> Mapping[str, Mapping[str, Any]]:
@@ -107,9 +68,9 @@ def differences(
 
 
 def test_a_session_gives_the_same_tables(
-    warehouse: Warehouse, built: DbtRun, session: Path
+    warehouse: Warehouse, built: DbtRun, in_session: Session
 ) -> None:
-    different = differences(warehouse, built, session)
+    different = differences(warehouse, built, in_session.tables(SCHEMA))
     assert not different, "\n".join(different)
 
 
