@@ -77,6 +77,12 @@ named_struct(
 {#- Stops for columns that no table of change data can have here: reserved names, no type, types without equality. -#}
 {%- macro _check_table_columns(macro_name, columns, example) -%}
     {%- for name, data_type in columns.items() -%}
+        {%- if columns | map('lower') | select('equalto', name | lower) | list | length > 1 -%}
+            {{ spark_cdc._stop(
+                macro_name, 'two columns are named ' ~ name ~ ', but for their case', 'names that differ in more',
+                "columns={'id': 'bigint', 'other_id': 'bigint'}"
+            ) }}
+        {%- endif -%}
         {%- if (name | lower).startswith('cdc_') -%}
             {{ spark_cdc._stop(
                 macro_name,

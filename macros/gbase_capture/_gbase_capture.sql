@@ -8,11 +8,12 @@
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- set types = {} -%}
     {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}
+    {%- set integers = 'bigint|int|smallint|tinyint|long|integer' -%}
+    {#- a capture_id of another type is not the same text in every time zone, or not in JSON -#}
     {%- for name, accepted in [
-        ('capture_id', ['string']), ('chunk_number', ['bigint', 'int', 'smallint', 'tinyint', 'long', 'integer']),
-        ('payload', ['binary'])
+        ('capture_id', '(string|varchar|char|date|' ~ integers ~ ')\\b.*'), ('chunk_number', integers), ('payload', 'binary')
     ] -%}
-        {%- if types.get(name) not in accepted and not (name == 'capture_id' and name in types) -%}
+        {%- if not modules.re.fullmatch(accepted, types.get(name, '')) -%}
             {{ spark_cdc._stop(
                 me, relation ~ ' has ' ~ (name ~ ' of type ' ~ types[name] if name in types else 'no column ' ~ name),
                 'one row for each read: capture_id string, chunk_number bigint, payload binary',
@@ -20,8 +21,10 @@
             ) }}
         {%- endif -%}
     {%- endfor -%}
-    {%- if table_id is not integer or table_id is boolean -%}
-        {{ spark_cdc._stop(me, 'table_id is ' ~ table_id, 'the number that cdc_startcapture was given for the table', example) }}
+    {%- if table_id is not integer or table_id is boolean or table_id | abs >= 2 ** 31 -%}
+        {{ spark_cdc._stop(
+            me, 'table_id is ' ~ table_id, 'the number that cdc_startcapture was given for the table, of 32 bits', example
+        ) }}
     {%- endif -%}
     {%- if columns is not mapping or not columns -%}
         {{ spark_cdc._stop(
