@@ -11,11 +11,17 @@
         {{ return(expression) }}
     {%- elif wanted in ('timestamp', 'timestamp_ltz') and there.startswith(('string', 'varchar', 'char')) -%}
         {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
+        {%- set readings = [] -%}
+        {#- what makes a time in UTC of what is no more than a time to the second or its fraction, a date, a time to the minute or
+            the hour, a month, a year: where nothing does, it has a zone of its own -#}
+        {%- for end in ('Z', 'T00:00:00Z', ':00Z', ':00:00Z', '-01T00:00:00Z', '-01-01T00:00:00Z') -%}
+            {%- do readings.append('try_cast(concat(' ~ text ~ ", '" ~ end ~ "') as timestamp)") -%}
+        {%- endfor -%}
+        {%- do readings.append('try_cast(' ~ text ~ ' as timestamp)') -%}
         {#- Spark reads a time without a date as one of today -#}
         {{ return(
-            "case\n    when " ~ text ~ " rlike '^[+-]?[0-9]{4}'\n        then coalesce(\n            try_cast(concat(" ~ text
-            ~ ", 'Z') as timestamp),\n            try_cast(concat(" ~ text
-            ~ ", 'T00:00:00Z') as timestamp),\n            try_cast(" ~ text ~ " as timestamp)\n        )\nend"
+            "case\n    when " ~ text ~ " rlike '^[+-]?[0-9]{4}'\n        then coalesce(\n            "
+            ~ readings | join(',\n            ') ~ '\n        )\nend'
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {{ return('unhex(' ~ expression ~ ')') }}
@@ -98,9 +104,8 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
     {%- set fields = [] -%}
     {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
     {%- for name, data_type in columns.items() -%}
-        {%- do fields.append(
-            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._with_hex(spark_cdc._quote(name), data_type)
-        ) -%}
+        {%- set value = spark_cdc._with_hex(spark_cdc._quote(name), data_type) -%}
+        {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ (spark_cdc._quote(name) if value is none else value)) -%}
     {%- endfor -%}
 to_json(
     named_struct(
@@ -115,37 +120,44 @@ to_json(
 {%- endmacro -%}
 
 {#- A value with all binary in it as hexadecimal text, which to_json writes as base64: itself, in the fields of structs, in
-    arrays and maps. -#}
+    arrays and maps. None where the type cannot be read: Spark writes the names of fields without quotes, and of a struct with
+    many fields only the first ones. -#}
 {%- macro _with_hex(value, data_type, depth=0) -%}
-    {%- set parts = modules.re.fullmatch('(?is)\\s*(array|map|struct)\\s*<(.*)>\\s*', data_type) -%}
-    {%- if data_type | trim | lower == 'binary' -%}
+    {%- set nested = modules.re.fullmatch('(?is)\\s*(array|map|struct)\\s*<(.*)>\\s*', data_type) -%}
+    {%- if modules.re.fullmatch('(?is)\\s*binary(\\s+not\\s+null)?(\\s+comment\\b.*)?', data_type) -%}
         {{ return('hex(' ~ value ~ ')') }}
-    {%- elif parts is none or not modules.re.search('(?i)\\bbinary\\b', data_type) -%}
+    {%- elif nested is none and not modules.re.fullmatch('(?is)\\s*\\w[\\w ]*(\\([\\d, ]*\\)[\\w ]*)?(\\bcomment\\b.*)?', data_type) -%}
+        {{ return(none) }}
+    {%- elif nested is none or not modules.re.search('(?i)\\bbinary\\b', data_type) -%}
         {{ return(value) }}
     {%- endif -%}
-    {%- set kind, inner = parts.group(1) | lower, spark_cdc._split_type(parts.group(2)) -%}
-    {%- set item, key = 'item_' ~ depth, 'key_' ~ depth -%}
-    {%- if kind == 'array' -%}
-        {{ return(spark_cdc._call('transform', [value, item ~ ' -> ' ~ spark_cdc._with_hex(item, inner[0], depth + 1)])) }}
-    {%- elif kind == 'map' -%}
-        {%- set entry = '(' ~ key ~ ', ' ~ item ~ ') -> ' -%}
-        {%- set key_as_json = spark_cdc._with_hex(key, inner[0], depth + 1) -%}
-        {%- set keys = value if key_as_json == key else spark_cdc._call('transform_keys', [value, entry ~ key_as_json]) -%}
-        {%- set item_as_json = spark_cdc._with_hex(item, inner[1], depth + 1) -%}
-        {{ return(keys if item_as_json == item else spark_cdc._call('transform_values', [keys, entry ~ item_as_json])) }}
+    {%- set kind, inner = nested.group(1) | lower, spark_cdc._split_type(nested.group(2)) -%}
+    {%- set parts = [] -%}
+    {%- if kind == 'struct' -%}
+        {%- for field in inner -%}
+            {%- set found = modules.re.fullmatch('(?s)\\s*(`(?:[^`]|``)*`|[^:]*?)\\s*:(.*)', field) -%}
+            {%- if found is none -%}{{ return(none) }}{%- endif -%}
+            {%- set name = found.group(1) -%}
+            {%- set name = name[1:-1] | replace('``', '`') if name.startswith('`') else name -%}
+            {%- set part = spark_cdc._with_hex(value ~ '.' ~ spark_cdc._quote(name), found.group(2), depth) -%}
+            {%- do parts.append(none if part is none else spark_cdc._literal(name) ~ ', ' ~ part) -%}
+        {%- endfor -%}
+    {%- else -%}
+        {%- for item_type in inner -%}
+            {%- do parts.append(spark_cdc._with_hex(['key_', 'item_'][loop.index0 - inner | length] ~ depth, item_type, depth + 1)) -%}
+        {%- endfor -%}
     {%- endif -%}
-    {%- set fields = [] -%}
-    {%- for field in inner -%}
-        {%- set found = modules.re.fullmatch('(?s)\\s*(`(?:[^`]|``)*`|[^:]*?)\\s*:(.*)', field) -%}
-        {#- of a struct of many fields Spark names the first ones only -#}
-        {%- if found is none -%}{{ return(value) }}{%- endif -%}
-        {%- set name = found.group(1) -%}
-        {%- set name = name[1:-1] | replace('``', '`') if name.startswith('`') else name -%}
-        {%- do fields.append(
-            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._with_hex(value ~ '.' ~ spark_cdc._quote(name), found.group(2), depth)
-        ) -%}
-    {%- endfor -%}
-    {{ return(spark_cdc._call('if', [value ~ ' is null', 'null', spark_cdc._call('named_struct', fields)])) }}
+    {%- if not parts or none in parts or (kind == 'array' and parts | length > 1) or (kind == 'map' and parts | length != 2) -%}
+        {{ return(none) }}
+    {%- elif kind == 'struct' -%}
+        {{ return(spark_cdc._call('if', [value ~ ' is null', 'null', spark_cdc._call('named_struct', parts)])) }}
+    {%- elif kind == 'array' -%}
+        {{ return(spark_cdc._call('transform', [value, 'item_' ~ depth ~ ' -> ' ~ parts[0]])) }}
+    {%- endif -%}
+    {%- set entry = '(key_' ~ depth ~ ', item_' ~ depth ~ ') -> ' -%}
+    {{ return(spark_cdc._call(
+        'transform_values', [spark_cdc._call('transform_keys', [value, entry ~ parts[0]]), entry ~ parts[1]]
+    )) }}
 {%- endmacro -%}
 
 {#- A call of a function, an argument a line. -#}
@@ -154,21 +166,23 @@ to_json(
     {{ return(name ~ '(\n    ' ~ (lines | indent(4)) ~ '\n)') }}
 {%- endmacro -%}
 
-{#- The types within a nested one, or the fields of a struct: cut at the commas that are in no brackets and no quotes. -#}
+{#- The types within a nested one, or the fields of a struct: cut at the commas that are in no brackets and no quotes. Nothing
+    where these do not close. -#}
 {%- macro _split_type(inner) -%}
-    {%- set parts, open = [''], namespace(brackets=0, quoted=false) -%}
+    {%- set parts, open = [''], namespace(brackets=0, quoted=false, closed_too_often=false) -%}
     {%- for character in inner -%}
         {%- if character == '`' -%}{%- set open.quoted = not open.quoted -%}{%- endif -%}
         {%- if not open.quoted -%}
             {%- set open.brackets = open.brackets + (character in '<(') | int - (character in '>)') | int -%}
         {%- endif -%}
+        {%- if open.brackets < 0 -%}{%- set open.closed_too_often = true -%}{%- endif -%}
         {%- if character == ',' and not open.brackets and not open.quoted -%}
             {%- do parts.append('') -%}
         {%- else -%}
             {%- do parts.append(parts.pop() ~ character) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(parts) }}
+    {{ return([] if open.brackets or open.quoted or open.closed_too_often else parts) }}
 {%- endmacro -%}
 
 {#- The run that writes: later runs compare greater. -#}

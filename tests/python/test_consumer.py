@@ -70,6 +70,31 @@ def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
     )
 
 
+def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer: Path) -> None:
+    expected = {
+        "2024": "1704067200",
+        "2024-03": "1709251200",
+        "2024-03-15": "1710460800",
+        "2024-03-15 10": "1710496800",
+        "2024-03-15 10:20": "1710498000",
+        "2024-03-15T10:20:30.5": "1710498030",
+        "2024-03-15 10:20:30+05:30": "1710478230",
+        "10:20:30": None,
+    }
+    texts = ", ".join(f"('{text}')" for text in expected)
+    select = (
+        "select text, cast(unix_seconds({{ spark_cdc._typed('text', 'string', 'timestamp') }}) as"
+        f" string) as seconds from values {texts} as texts (text)"
+    )
+    warehouse.sql("set spark.sql.session.timeZone=Asia/Kolkata")
+    shown = warehouse.dbt(
+        consumer, "--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"
+    )
+    warehouse.sql("reset spark.sql.session.timeZone")
+    rows = json.loads(shown.output[shown.output.index("{") :])["show"]
+    assert {row["text"]: row["seconds"] for row in rows} == expected
+
+
 def vector_tests() -> ModuleType:
     """Import the script that makes the unit tests of the vectors."""
     path = ROOT / "tests" / "vectors" / "make_unit_tests.py"

@@ -39,7 +39,12 @@ select
     cast(null as string) as ratio,
     cast(null as bigint) as seen,
     coalesce(get_json_object(raw, '$.due'), get_json_object(raw, '$.done')) as time_there,
-    get_json_object(raw, '$.scans') as scans
+    concat_ws(
+        ' ',
+        get_json_object(raw, '$.scans'),
+        get_json_object(raw, '$.odd'),
+        get_json_object(raw, '$.odder')
+    ) as scans
 from (
     {{ spark_cdc.quarantine('qlik_change_table', relation, key=['id'], columns=columns) | indent(4) }}
 ) as unusable_rows
