@@ -127,7 +127,7 @@
 {%- macro _qlik_change_table_rows(layout, as_delivered=false) -%}
     {%- set headers = layout.headers -%}
     {%- set names = layout.columns | list -%}
-    {%- set casts, null_keys = [], [] -%}
+    {%- set casts, null_keys, collated = [], [], [] -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -145,7 +145,7 @@ with raw as (
                 then {{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}
         end as cdc_transaction_id,
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
-        {{ spark_cdc._quote(headers[header]) }} as cdc_{{ header }},
+        {{ spark_cdc._bytewise(spark_cdc._quote(headers[header]), layout.types_there[headers[header]]) }} as cdc_{{ header }},
         {%- endfor %}
         named_struct(
             {%- for name in names %}
@@ -153,6 +153,9 @@ with raw as (
             {%- set type_there = layout.types_there[layout.sources[name]] %}
             {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
             {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+            {%- if ' collate ' in layout.columns[name] | lower %}
+                {%- do collated.append(spark_cdc._bytewise(value, layout.columns[name])) %}
+            {%- endif %}
             {%- if name in layout.key %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
             {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
             {%- endfor %}
@@ -162,6 +165,12 @@ with raw as (
         {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc._raw_json(layout.types_there) | indent(8) }} as cdc_raw,
+        {%- endif %}
+        {%- if collated %}
+        -- texts that their collation calls equal make different rows
+        array(
+            {{ collated | join(',\n') | indent(12) }}
+        ) as cdc_bytes,
         {%- endif %}
         -- what makes two deliveries the same row, besides the columns above
         {{ spark_cdc._qlik_header(layout, 'change_mask', trimmed=false) }} as cdc_mask_as_written
