@@ -383,27 +383,16 @@ select
 from entries
 {%- endmacro -%}
 
-{#- Keeps the events that are taken out, or that name other keys than before: the models built on this one compute the keys
-    that these name anew. Written before the model: a run that is killed between has kept too much, which harms nothing. -#}
+{#- Keeps the events that are taken out or replaced: the models built on this one compute the keys that these name anew, and by
+    any of their columns a view may have left them out. Written before the model: a run that is killed between has kept too
+    much, which harms nothing. -#}
 {%- macro _keep_replaced_events(run, increment) -%}
-    {%- set names = ["cdc_operation = 'truncate'", 'cdc_commit_sequence'] -%}
-    {%- for name in run.call.layout.key -%}
-        {%- do names.append(spark_cdc._quote(name)) -%}
-        {%- do names.append('cdc_before.' ~ spark_cdc._quote(name)) -%}
-    {%- endfor -%}
     {%- set replaced -%}
 select
     cdc_old.*,
     cdc_batch
 from {{ increment }}
-where
-    cdc_old is not null
-    and (
-        cdc_is_removed
-        {%- for name in names %}
-        or not ({{ name }}) <=> (cdc_old.{{ name }})
-        {%- endfor %}
-    )
+where cdc_old is not null
     {%- endset -%}
     {%- if run_query('select 1 from (' ~ replaced ~ ') as replaced limit 1') | length > 0 -%}
         {#- what was kept before the model was last made anew counts no more, and may have other columns -#}

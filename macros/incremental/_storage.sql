@@ -20,6 +20,16 @@
             ~ ' Spark leaves the files of a table that was given a location itself', "create schema lake location 's3a://lake/…'"
         ) }}
     {%- endif -%}
+    {%- if file_format == 'iceberg' and call.builds != 'quarantine' -%}
+        {%- set types = call.layout.columns if call.layout else spark_cdc.columns_of(call.changes) -%}
+        {%- for name, data_type in types.items() if ' collate ' in data_type | lower -%}
+            {{ spark_cdc._stop(
+                'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation: ' ~ data_type,
+                'text without one, which Iceberg does not have: cast it in a view over what the model reads',
+                'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
+            ) }}
+        {%- endfor -%}
+    {%- endif -%}
     {%- set existing = spark_cdc._existing() -%}
     {%- if existing is not none and not existing.is_view -%}{%- do run_query('refresh table ' ~ existing) -%}{%- endif -%}
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
@@ -262,12 +272,17 @@
 {#- `create table … as` in the model's format; of a table that is the model, with what the model's config says. -#}
 {%- macro _create_as(run, relation, sql, properties={}, is_model=false) -%}
     {%- set own = {} -%}
+    {%- set is_split = is_model and run.call.builds == 'history' and config.get('partition_by') is none -%}
     {%- if run.file_format == 'iceberg' -%}
         {#- a row that changes is marked in a small file of its own, and its data file stays -#}
         {%- do own.update({
             'format-version': '3', 'write.merge.mode': 'merge-on-read', 'write.delete.mode': 'merge-on-read',
             'write.update.mode': 'merge-on-read',
         }) -%}
+        {#- of two partitions each task may write both: to bring the rows of each together is a shuffle of all -#}
+        {%- if is_split -%}
+            {%- do own.update({'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}) -%}
+        {%- endif -%}
     {%- elif run.file_format == 'delta' -%}
         {%- set changes = is_model and run.call.builds != 'events' -%}
         {%- do own.update({
@@ -285,7 +300,7 @@ using {{ run.file_format }}
 {{ options_clause() }}
         {%- if config.get('partition_by') is not none %}
 {{ partition_cols(label='partitioned by') }}
-        {%- elif run.call.builds == 'history' and run.file_format != 'parquet' %}
+        {%- elif is_split and run.file_format != 'parquet' %}
 partitioned by (cdc_is_current)
         {%- endif %}
 {{ clustered_cols(label='clustered by') }}
@@ -364,6 +379,27 @@ as
     {{ return(spark_cdc._statistics(run, asked, layout.types_there)) }}
 {%- endmacro -%}
 
+{#- Stops where a text column by which the model is partitioned has '' in `relation`: on parquet and Delta Spark stores NULL in
+    its place, and a later run would not find the row again. -#}
+{%- macro _check_partitions(run, relation, empty="= ''", columns=none) -%}
+    {%- set given = config.get('partition_by') or [] -%}
+    {%- set partitioned_by = [given] if given is string else given -%}
+    {%- set may_be_stored_so = partitioned_by and run.file_format != 'iceberg' and run.call.builds != 'quarantine' -%}
+    {#- a truncate has no key -#}
+    {%- set row = "cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '' -%}
+    {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
+        if name | lower in partitioned_by | map('lower') and (columns is none or name in columns)
+        and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
+        {%- if run_query('select 1 from ' ~ relation ~ ' where ' ~ row ~ spark_cdc._quote(name) ~ ' ' ~ empty ~ ' limit 1') | length > 0 -%}
+            {{ spark_cdc._stop(
+                'cdc_incremental', this ~ " is partitioned by the column " ~ name ~ ", which has '' in it",
+                "a text column in which no row has '' (on parquet and Delta Spark stores NULL in its place); or Iceberg",
+                "config(materialized='cdc_incremental', file_format='iceberg', partition_by=['" ~ name ~ "'])"
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
 {#- Makes the model anew from `sql`. -#}
 {%- macro _store_all(run, sql, properties) -%}
     {%- set sql = spark_cdc._as_contracted(sql) -%}
@@ -377,6 +413,7 @@ as
             {{ spark_cdc._create_as(run, run.target, sql, properties, is_model=true) }}
         {%- endcall -%}
         {%- do run.properties.update(properties) -%}
+        {%- do spark_cdc._check_partitions(run, run.target, 'is null', (run.call.layout or run.call.table).key) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -409,6 +446,7 @@ as
     {%- endfor -%}
     {%- set columns = names | join(', ') -%}
     {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
+    {%- do spark_cdc._check_partitions(run, increment) -%}
     {%- do spark_cdc._check_claim(run, run.target if is_any else none) -%}
     {%- if not is_any -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
@@ -482,6 +520,7 @@ when not matched and not increment.cdc_is_removed
     {%- call statement('main') -%}
         {{ spark_cdc._create_as(run, version, sql, is_model=true) }}
     {%- endcall -%}
+    {%- do spark_cdc._check_partitions(run, version, 'is null', (run.call.layout or run.call.table).key) -%}
     {%- do properties.update({'spark_cdc.stored_in': version.identifier}) -%}
     {%- if run.properties.get('spark_cdc.stored_in') -%}
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import gbase_reference as gbase
 import pytest
 from conftest import ROOT, DbtRun, Warehouse
 from spark_cdc_udfs.directory import wait_for
@@ -760,6 +762,73 @@ def test_a_view_over_a_deferred_model(small: Small) -> None:
         profiles.write_text(
             profiles.read_text().replace(f"schema: {small.schema},", f"schema: {other},")
         )
+
+
+def test_a_view_no_longer_has_an_event_that_is_told_otherwise(small: Small) -> None:
+    """By another capture session, whose columns are fewer: the key is the same."""
+    small.begin("chunks")
+    columns = "columns={'id': 'int', 'region': 'string'}"
+    stream = f"source('landing', 'chunks'), table_id=7, key=['id'], {columns}"
+    view = "{{ config(materialized='view') }}\n"
+    small.write(
+        {
+            "changes": f"{{{{ spark_cdc.gbase_capture({stream}) }}}}",
+            "european": view + "select * from {{ ref('changes') }} where region = 'EU'",
+            "current": "{{ spark_cdc.current_state(ref('european'), key=['id']) }}",
+            "regions": "{{ spark_cdc.current_state(ref('changes'), key=['region']) }}",
+        }
+    )
+    table = f"{small.schema}.chunks"
+    small.warehouse.sql(
+        f"drop table {table}",
+        f"create table {table} (capture_id string, chunk_number int, payload binary) using parquet",
+    )
+    narrow, wide = "id integer", "id integer, region char(2)"
+    for capture, text, payload in (
+        ("b", wide, struct.pack(">i", 1) + b"EU"),
+        ("a", narrow, struct.pack(">i", 1)),
+    ):
+        records = (
+            gbase.schema(7, text, len(payload), text.count(",") + 1, 0),
+            gbase.begin(16, 5),
+            gbase.row(40, 17, 5, 7, payload),
+            gbase.commit(18, 5),
+        )
+        written = b"".join(records).hex()
+        small.warehouse.sql(f"insert into {table} values ('{capture}', 1, X'{written}')")
+        small.warehouse.dbt(small.home, "run")
+        known = capture == "b"
+        for model in ("changes", "current", "regions"):
+            found = small.warehouse.sql(
+                f"select id from {small.schema}.{model} where region = 'EU'"
+            )
+            assert found == ([(1,)] if known else []), (capture, model)
+
+
+def test_empty_text_that_partitions_stops(small: Small) -> None:
+    """Spark would store NULL, and not find the row again."""
+    small.begin("raw")
+    by_note = "{{ config(partition_by=['note']) }}\n"
+    keyed = by_note + CURRENT.replace("['id']", "['note']")
+    small.write({"changes": decoded("raw"), "current": by_note + CURRENT, "keyed": keyed})
+    said = "is partitioned by the column note, which has '' in it"
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (20, "I", 2, "", "a", 1))
+    for full in ((), ("--full-refresh",)):
+        done = small.warehouse.dbt(small.home, "run", *full, check=False)
+        results = {name: str(one["message"]) for name, one in done.results().items()}
+        assert said in results["keyed"], results
+        assert (said in results["current"]) == (not full), results
+    assert small.notes("keyed") == [(1, "first")]
+
+
+def test_iceberg_has_no_collations(small: Small) -> None:
+    small.begin("raw")
+    collated = decoded("raw").replace("'note': 'string'", "'note': 'string collate UTF8_LCASE'")
+    small.write({"changes": "{{ config(file_format='iceberg') }}\n" + collated})
+    done = small.warehouse.dbt(small.home, "run", check=False)
+    assert "the column note has a collation: string collate UTF8_LCASE" in done.output
 
 
 def test_what_dbt_promises_holds(small: Small) -> None:
