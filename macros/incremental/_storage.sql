@@ -21,11 +21,14 @@
         ) }}
     {%- endif -%}
     {%- if file_format == 'iceberg' and call.builds != 'quarantine' -%}
-        {%- set types = call.layout.columns if call.layout else spark_cdc.columns_of(call.changes) -%}
-        {%- for name, data_type in types.items() if ' collate ' in data_type | lower -%}
+        {%- set collated = [] -%}
+        {%- for name, data_type in (call.layout.columns if call.layout else call.table.collated).items() if ' collate ' in data_type | lower -%}
+            {%- do collated.append(name) -%}
+        {%- endfor -%}
+        {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
             {{ spark_cdc._stop(
-                'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation: ' ~ data_type,
-                'text without one, which Iceberg does not have: cast it in a view over what the model reads',
+                'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation',
+                'text without one, since Iceberg has none: cast it in a view over what the model reads',
                 'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
             ) }}
         {%- endfor -%}
