@@ -87,10 +87,12 @@ def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer
         f" string) as seconds from values {texts} as texts (text)"
     )
     warehouse.sql("set spark.sql.session.timeZone=Asia/Kolkata")
-    shown = warehouse.dbt(
-        consumer, "--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"
-    )
-    warehouse.sql("reset spark.sql.session.timeZone")
+    try:
+        shown = warehouse.dbt(
+            consumer, "--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"
+        )
+    finally:
+        warehouse.sql("reset spark.sql.session.timeZone")
     rows = json.loads(shown.output[shown.output.index("{") :])["show"]
     assert {row["text"]: row["seconds"] for row in rows} == expected
 
