@@ -67,7 +67,7 @@ def spark_step(spark: Spark, home: Path, name: str, select: str) -> Step:
     return Step(name, lambda: spark.create(name, select), path)
 
 
-def duckdb_step(name: str, home: Path, select: str) -> Step:
+def duckdb_step(name: str, home: Path, select: str, memory: int | None) -> Step:
     """Measure DuckDB, with as many threads as there are cores, writing parquet."""
     path = home / f"{name}.parquet"
 
@@ -76,6 +76,8 @@ def duckdb_step(name: str, home: Path, select: str) -> Step:
             connection.execute("set timezone = 'UTC'")
             connection.execute(f"set temp_directory = '{home}/spill'")
             connection.execute("set preserve_insertion_order = false")
+            if memory:
+                connection.execute(f"set memory_limit = '{memory}GiB'")
             connection.execute(f"copy ({select}) to '{path}' (format parquet)")
 
     return Step(name, run, path)
@@ -119,11 +121,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
-    """Write the raw table, build everything `repeats` times in turn, and give the figures."""
+def measure(rows: int, repeats: int, memory: int | None, home: Path) -> dict[str, Any]:
+    """Write the raw table, build everything `repeats` times in turn, and give the figures.
+
+    `memory` is how much Spark and DuckDB each may take, in GiB; without it what they choose.
+    """
     port = free_port()
     log = home / "spark"
-    with server(log, port):
+    with server(log, port, memory=memory):
         spark = Spark(port)
         say(f"writing about {rows:,} raw rows")
         spark.create("raw", raw_orders.select(rows))
@@ -142,16 +147,18 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
             spark_step(
                 spark, log, "history_by_hand", by_hand.history("spark", f"{SCHEMA}.events_by_hand")
             ),
-            duckdb_step("events_duckdb", home, by_hand.events("duckdb", raw_files)),
+            duckdb_step("events_duckdb", home, by_hand.events("duckdb", raw_files), memory),
             duckdb_step(
                 "current_duckdb",
                 home,
                 by_hand.current("duckdb", f"read_parquet('{home}/events_duckdb.parquet')"),
+                memory,
             ),
             duckdb_step(
                 "history_duckdb",
                 home,
                 by_hand.history("duckdb", f"read_parquet('{home}/events_duckdb.parquet')"),
+                memory,
             ),
         ]
         for repeat in range(repeats):
@@ -181,7 +188,7 @@ def measure(rows: int, repeats: int, home: Path) -> dict[str, Any]:
                 },
             }
         )
-    return {"raw_rows": raw_rows, "repeats": repeats, "steps": results}
+    return {"raw_rows": raw_rows, "repeats": repeats, "memory": memory, "steps": results}
 
 
 def as_markdown(figures: Mapping[str, Any]) -> str:
@@ -189,8 +196,9 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     about = figures["machine"]
     mib = 1024 * 1024
     lines = [
-        f"{figures['raw_rows']:,} raw rows, {about['cores']} cores, {about['memory_gib']} GiB,"
-        f" {about['date']}; medians of {figures['repeats']}.",
+        f"{figures['raw_rows']:,} raw rows, {about['cores']} cores, {about['memory_gib']} GiB"
+        + (f", of which each may take {figures['memory']}" if figures["memory"] else "")
+        + f", {about['date']}; medians of {figures['repeats']}.",
         "",
         "| step | raw copies | seconds | rows | MiB | shuffled MiB | spilled MiB |",
         "|---|---|---|---|---|---|---|",
@@ -247,6 +255,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000, help="raw rows (5000000)")
     parser.add_argument("--repeats", type=int, default=3, help="times each step is run (3)")
     parser.add_argument(
+        "--memory",
+        type=int,
+        help="GiB that Spark and DuckDB each may take (what they choose); not for increments",
+    )
+    parser.add_argument(
         "--formats",
         default="parquet,iceberg,delta",
         help="table formats on which increments are measured, with commas; or none",
@@ -261,7 +274,7 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
-    figures |= measure(given.rows, given.repeats, work)
+    figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
         if table_format != "none":

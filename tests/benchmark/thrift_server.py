@@ -36,8 +36,10 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def server(home: Path, port: int, table_format: str = "parquet") -> Iterator[None]:
-    """A Thrift server that logs its events, in an empty directory."""
+def server(
+    home: Path, port: int, table_format: str = "parquet", memory: int | None = None
+) -> Iterator[None]:
+    """A Thrift server that logs its events, in an empty directory; `memory` in GiB."""
     logs = home / "events"
     logs.mkdir(parents=True)
     conf = {
@@ -46,6 +48,8 @@ def server(home: Path, port: int, table_format: str = "parquet") -> Iterator[Non
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
     }
+    if memory:
+        conf["spark.driver.memory"] = f"{memory}g"
     command = [sys.executable, "-m", "spark_cdc_udfs.server"]
     place = ["--dir", str(home / "server")]
     chosen = ["--format", table_format]
