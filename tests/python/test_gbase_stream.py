@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
@@ -772,6 +773,43 @@ def test_more_in_a_transaction_than_an_arrow_array_holds(
         assert not decoded.refused
         events += sum(batch.num_rows for batch in decoded.changes)
     assert events == (5998 if ends is commit else 2998)
+
+
+@pytest.mark.parametrize("ends", [discard, rollback])
+def test_more_taken_back_than_an_arrow_array_holds(
+    monkeypatch: pytest.MonkeyPatch, ends: Callable[[int, int], bytes]
+) -> None:
+    """By a transaction that ends, or goes on, together with a small one."""
+    for module in (arrays, framing):
+        monkeypatch.setattr(module, "MOST_BYTES", 2**16)
+    monkeypatch.setattr(changes, "DECODED_TOGETHER", 2**14)
+    capture = Capture("a", 7, ["id"], ["id", "name"])
+    raws = [SCHEMA, begin(1, 1), *(one_row(sequence, 1) for sequence in range(2, 3000))]
+    raws += [begin(3000, 2), one_row(3001, 2), ends(2, 1), commit(3003, 2)]
+    events = 0
+    for number in range(0, len(raws), 300):
+        decoded = capture.feed([number], [b"".join(raws[number : number + 300])])
+        assert not decoded.refused
+        events += sum(batch.num_rows for batch in decoded.changes)
+    assert events == 1
+
+
+def test_what_is_known_of_many_small_batches_is_sorted_seldom() -> None:
+    known = KnownRecords()
+    sorted_, sort = 0, np.sort
+
+    def counted(array: Any, **options: Any) -> Any:
+        nonlocal sorted_
+        sorted_ += len(array)
+        return sort(array, **options)
+
+    count = 10_000
+    records = framed_records(b"".join(commit(sequence, 5) for sequence in range(count)))
+    with mock.patch.object(np, "sort", counted):
+        for index in range(count):
+            assert not known.repeated(records.take(np.array([index]))).any()
+    assert sorted_ < count * 20
+    assert known.repeated(records).sum() == count
 
 
 def one_row(sequence: int, transaction: int) -> bytes:

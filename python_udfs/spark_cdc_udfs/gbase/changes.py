@@ -40,7 +40,9 @@ UNKNOWN_RECORD_TYPE = "unknown_record_type"
 REASONS = (*ROW_REASONS, NO_SCHEMA, NULL_KEY, ORPHAN_BEFORE_IMAGE)
 OPERATIONS = {INSERT: "insert", UPDAFT: "update", DELETE: "delete", TRUNCATE: "truncate"}
 MICROSECONDS = 1_000_000
-DECODED_TOGETHER = 2**28  # bytes of records: a transaction may be of any size, an Arrow array not
+# Bytes of records: a transaction may be of any size, an Arrow array not, and the text of a number
+# can be 64 times as long as its bytes.
+DECODED_TOGETHER = 2**25
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # years 1 to 9999
 
 

@@ -18,7 +18,6 @@ from spark_cdc_udfs.gbase.records import (
 # Their sequence, where they have one, says nothing of when they were written.
 UNORDERED = (DISCARD, ERROR)
 ORDERED = sorted(set(RECORDS) - {*REPEATABLE, *UNORDERED})
-MOST_PARTS = 64
 
 
 class KnownRecords:
@@ -29,7 +28,7 @@ class KnownRecords:
     """
 
     def __init__(self) -> None:
-        self._hashes: list[Ints] = []  # sorted
+        self._hashes: list[Ints] = []  # sorted; each more than twice as many as the next
         self._unordered: set[int] = set()  # hashes
         self._highest = np.uint64(0)
         self._forgotten: np.uint64 | None = None
@@ -57,9 +56,10 @@ class KnownRecords:
             for known in self._hashes:
                 at = np.minimum(known.searchsorted(mine[suspects]), len(known) - 1)
                 repeated[which[suspects]] |= known[at] == mine[suspects]
-        self._hashes.append(np.sort(mine))
-        if len(self._hashes) > MOST_PARTS:
-            self._hashes = [np.sort(np.concatenate(self._hashes))]
+        parts = self._hashes
+        parts.append(np.sort(mine))
+        while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+            parts[-2:] = [np.sort(np.concatenate(parts[-2:]), kind="stable")]
         return repeated
 
     def doubtful(self, records: Records) -> Bools:

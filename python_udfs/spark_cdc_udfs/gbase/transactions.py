@@ -59,7 +59,8 @@ class Committed(NamedTuple):
         """Cut it into parts of about `most` bytes of records, no pair of images in two of them."""
         size = np.cumsum(self.records.length)
         if not len(size) or size[-1] <= most:
-            yield self
+            taken_back = len(self.records.data) > 2 * most  # its bytes are still there
+            yield self._replace(records=self.records.compact()) if taken_back else self
             return
         cuts = np.unique(np.searchsorted(size, np.arange(most, int(size[-1]), most), side="right"))
         cuts = np.append(cuts[(cuts > 0) & (cuts < len(size))], len(size))
