@@ -57,16 +57,33 @@
 {%- endmacro -%}
 
 
-{#- The list in which the Python functions put the values of a type, where they can: Spark reads integers and floating-point
-    numbers from it as they are, everything else from text. -#}
+{#- How the Python functions give the values of a type: as numbers of one kind, where they can, or as text. -#}
 {%- macro _gbase_family(data_type) -%}
-    {%- set type_name = data_type | lower | trim -%}
-    {%- if type_name in ('tinyint', 'byte', 'smallint', 'short', 'int', 'integer', 'bigint', 'long') -%}
-        {{ return('integer') }}
-    {%- elif type_name in ('float', 'real', 'double') -%}
+    {%- set facts = spark_cdc._type_facts(data_type) -%}
+    {%- if facts.family in ('integer', 'date') -%}
+        {{ return(facts.family) }}
+    {%- elif facts.family == 'floating' -%}
         {{ return('float') }}
+    {%- elif facts.family == 'decimal' and facts.scale <= 18 -%}
+        {{ return('decimal:' ~ facts.scale) }}
+    {%- elif data_type | lower | trim in ('timestamp', 'timestamp_ltz') -%}
+        {{ return('timestamp') }}
     {%- endif -%}
     {{ return('text') }}
+{%- endmacro -%}
+
+{#- A number of a family as a value of its type. -#}
+{%- macro _gbase_native(number, family, data_type) -%}
+    {%- if family == 'date' -%}
+        {{ return('date_from_unix_date(cast(' ~ number ~ ' as int))') }}
+    {%- elif family == 'timestamp' -%}
+        {{ return('timestamp_micros(' ~ number ~ ')') }}
+    {%- elif family.startswith('decimal:') -%}
+        {%- set scale = family[8:] | int -%}
+        {%- set unit = ('0.' ~ '0' * (scale - 1) ~ '1BD') if scale else '1BD' -%}
+        {{ return('try_cast(cast(' ~ number ~ ' as decimal(19, 0)) * ' ~ unit ~ ' as ' ~ data_type ~ ')') }}
+    {%- endif -%}
+    {{ return(spark_cdc._typed(number, 'double' if family == 'float' else 'bigint', data_type)) }}
 {%- endmacro -%}
 
 {#- What the function that makes change events has to know, JSON in SQL, a column a line. -#}
@@ -122,8 +139,12 @@ stretch_chunks as (
         stretches.is_last,
         stretches.buckets,
         stretches.role,
+        stretches.from_byte,
         raw.chunk_number,
-        raw.payload,
+        case stretches.role
+            when 'context' then substring(raw.payload, stretches.from_byte + 1)
+            else raw.payload
+        end as payload,
         raw.payload_hash
     from stretches
     inner join raw
@@ -136,6 +157,7 @@ stretch_chunks as (
         stretches.is_last,
         stretches.buckets,
         case when stretches.is_first then 'state' else 'buffer' end as role,
+        cast(null as int) as from_byte,
         cast(null as bigint) as chunk_number,
         state.content as payload,
         cast(null as bigint) as payload_hash
@@ -253,20 +275,25 @@ judged as (
 )
 {%- endmacro -%}
 
-{#- Where the value of each column of the table stands: name -> {`text`: SQL, `native`: SQL or none, `type`: of that}. -#}
+{#- Where the value of each column of the table stands: name -> {`text`: SQL, `number`: SQL or none, `family`}. -#}
 {%- macro _gbase_places(layout, side) -%}
-    {%- set places, counts = {}, {'integer': 0, 'float': 0} -%}
+    {%- set places, counts = {}, {'texts': 0, 'others': 0, 'integers': 0, 'floats': 0} -%}
     {%- for name, data_type in layout.columns.items() -%}
         {%- set family = spark_cdc._gbase_family(data_type) -%}
-        {%- set place = {'text': side ~ '.texts[' ~ loop.index0 ~ ']', 'native': none} -%}
-        {%- if family in counts -%}
-            {%- do place.update({
-                'native': side ~ '.' ~ family ~ 's[' ~ counts[family] ~ ']',
-                'type': {'integer': 'bigint', 'float': 'double'}[family],
-            }) -%}
-            {%- do counts.update({family: counts[family] + 1}) -%}
+        {%- set group = 'texts' if family == 'text' else 'others' -%}
+        {%- set place = {'group': group, 'index': counts[group], 'number': none, 'family': family} -%}
+        {%- do counts.update({group: counts[group] + 1}) -%}
+        {%- if family != 'text' -%}
+            {%- set list = 'floats' if family == 'float' else 'integers' -%}
+            {%- do place.update({'number': side ~ '.' ~ list ~ '[' ~ counts[list] ~ ']'}) -%}
+            {%- do counts.update({list: counts[list] + 1}) -%}
         {%- endif -%}
         {%- do places.update({name: place}) -%}
+    {%- endfor -%}
+    {%- for place in places.values() -%}
+        {#- behind the end of the list there is none -#}
+        {%- set index = place.index + (counts.texts if place.group == 'others' else 0) -%}
+        {%- do place.update({'text': 'get(' ~ side ~ '.texts, ' ~ index ~ ')'}) -%}
     {%- endfor -%}
     {{ return(places) }}
 {%- endmacro -%}
@@ -277,9 +304,9 @@ named_struct(
     {%- for name, place in spark_cdc._gbase_places(layout, side).items() %}
     {%- set data_type = layout.columns[name] %}
     {%- set value = spark_cdc._typed(place.text, 'string', data_type) %}
-    {%- if place.native %}
-    {%- set native = spark_cdc._typed(place.native, place.type, data_type) %}
-    {%- set value = 'coalesce(\n    ' ~ (native | indent(4)) ~ ',\n    ' ~ (value | indent(4)) ~ '\n)' %}
+    {%- if place.number %}
+    {%- set number = spark_cdc._gbase_native(place.number, place.family, data_type) %}
+    {%- set value = 'coalesce(\n    ' ~ (number | indent(4)) ~ ',\n    ' ~ (value | indent(4)) ~ '\n)' %}
     {%- endif %}
     {{ spark_cdc._literal(name) }}, {{ value | indent(4) }}{{ ',' if not loop.last }}
     {%- endfor %}
@@ -292,7 +319,7 @@ named_struct(
     {%- for name, place in spark_cdc._gbase_places(layout, side).items()
         if spark_cdc._typed(place.text, 'string', layout.columns[name]) != place.text -%}
         {%- set there = place.text ~ ' is not null' -%}
-        {%- if place.native -%}{%- set there = '(' ~ place.native ~ ' is not null or ' ~ there ~ ')' -%}{%- endif -%}
+        {%- if place.number -%}{%- set there = '(' ~ place.number ~ ' is not null or ' ~ there ~ ')' -%}{%- endif -%}
         {%- do conditions.append('(\n    ' ~ there ~ '\n    and ' ~ row ~ '.' ~ spark_cdc._quote(name) ~ ' is null\n)') -%}
     {%- endfor -%}
     {{ return(conditions | join('\nor ') or 'false') }}

@@ -29,9 +29,9 @@ COLUMNS = {
     "id": ("integer", "integer", 4),
     "account": ("bigint", "integer", 8),
     "kind": ("smallint", "integer", 2),
-    "amount": ("decimal(12,2)", "text", 7),
-    "booked": ("date", "text", 4),
-    "changed_at": ("datetime year to second", "text", 8),
+    "amount": ("decimal(12,2)", "decimal:2", 7),
+    "booked": ("date", "date", 4),
+    "changed_at": ("datetime year to second", "timestamp", 8),
     "rate": ("float", "float", 8),
     "code": ("char(10)", "text", 10),
     "owner": ("varchar(40,0)", "text", 13),
@@ -180,8 +180,8 @@ def steps(spark: Any, home: Path, records: int) -> dict[str, Callable[[], Any]]:
     # as `gbase_capture` cuts it: every chunk begins a record
     per_stretch = 1 + STRETCH_BYTES // len(chunks[1])
     spark.sql(
-        f"select *, chunk_number div {per_stretch} as stretch, 'chunk' as role, false as is_last,"
-        " 1 as buckets from chunks"
+        f"select *, chunk_number div {per_stretch} as stretch, 'chunk' as role, 0 as from_byte,"
+        " false as is_last, 1 as buckets from chunks"
     ).createOrReplaceTempView("stretch_chunks")
     framed = (
         f"select * from spark_cdc_gbase_records({TABLE_ID}, table(stretch_chunks)"

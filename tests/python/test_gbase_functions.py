@@ -7,15 +7,19 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from gbase_reference import begin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulation import database, gbase_capture
 from spark_cdc_udfs.gbase import Capture, functions
+from spark_cdc_udfs.gbase.values import as_text
 
 Chunk = tuple[int, bytes]
 Row = dict[str, Any]
@@ -39,8 +43,8 @@ def called(function: Any, rows: Sequence[Row], schema: dict[str, Any], *more: An
         for batch in batches:
             given_.extend(batch.to_pylist())
 
-    for begin in range(0, len(rows), 3):
-        part = rows[begin : begin + 3]
+    for first in range(0, len(rows), 3):
+        part = rows[first : first + 3]
         columns = {
             name: pa.array([row[name] for row in part], type_) for name, type_ in schema.items()
         }
@@ -51,8 +55,10 @@ def called(function: Any, rows: Sequence[Row], schema: dict[str, Any], *more: An
 
 HEADS = {"capture_id": pa.string(), "chunk_number": pa.int64(), "byte_count": pa.int32()}
 HEADS |= {"head": pa.binary()}
+HEAD = begin(1, 1)[:16]
 CHUNKS = {"capture_id": pa.string(), "role": pa.string(), "chunk_number": pa.int64()}
 CHUNKS |= {"payload": pa.binary(), "is_last": pa.bool_(), "buckets": pa.int32()}
+CHUNKS |= {"from_byte": pa.int32()}
 
 
 def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int, int]]]:
@@ -64,7 +70,8 @@ def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, in
     ]
     stretches: dict[int, list[Row]] = defaultdict(list)
     for row in called(functions.Stretches, heads, HEADS):
-        stretches[row["stretch"]].append(row | {"payload": payloads[row["chunk_number"]]})
+        payload = payloads[row["chunk_number"]][row["from_byte"] :]
+        stretches[row["stretch"]].append(row | {"payload": payload})
     buckets: dict[int, list[Row]] = defaultdict(list)
     for rows in stretches.values():
         rows.sort(key=lambda row: row["chunk_number"])
@@ -144,6 +151,57 @@ def test_broken_streams(data: st.DataObject) -> None:
 def test_any_bytes(payloads: list[bytes]) -> None:
     """Nothing fails, whatever the bytes."""
     same(list(enumerate(payloads)), 1)
+
+
+@given(st.lists(st.integers(16, 3000), min_size=1, max_size=60), st.sampled_from([1, 500, 5000]))
+@settings(max_examples=60, deadline=None)
+def test_stretches_bring_no_more_along_than_they_have(sizes: list[int], stretch: int) -> None:
+    """Whatever the sizes of chunks, also where each is shorter than the one before."""
+    for some in (sizes, sorted(sizes, reverse=True)):
+        heads = [
+            {"capture_id": "a", "chunk_number": number, "byte_count": size, "head": HEAD}
+            for number, size in enumerate(some)
+        ]
+        with mock.patch.object(functions, "STRETCH_BYTES", stretch):
+            rows = called(functions.Stretches, heads, HEADS)
+        context = [row for row in rows if row["role"] == "context"]
+        brought = sum(some[row["chunk_number"]] - row["from_byte"] for row in context)
+        assert brought <= sum(some)
+
+
+@pytest.mark.parametrize(
+    ("values", "family", "numbers"),
+    [
+        (pa.array([-1, None, 7], pa.int16()), "integer", [-1, None, 7]),
+        (pa.array([0.5, None], pa.float32()), "float", [0.5, None]),
+        (pa.array([date(1969, 12, 31), None]), "date", [-1, None]),
+        (pa.array(["1970-01-01 00:00:01", None]), "timestamp", [1_000_000, None]),
+        (pa.array(["1969-12-31 23:59:59.99999"]), "timestamp", [-10]),
+        (pa.array(["1970-01-01", "1970-01-01 00:01"]), "timestamp", [0, 60_000_000]),
+        (pa.array([Decimal("-1.50"), None]), "decimal:2", [-150, None]),
+        (pa.array([Decimal("-1.5")]), "decimal:3", [-1500]),
+        (pa.array([Decimal(2**63)], pa.decimal128(38, 0)), "decimal:0", None),
+        (pa.array([Decimal("1.25")]), "decimal:1", None),
+        (pa.array(["1970-02-30 00:00:00", "1970-01-01"]), "timestamp", None),
+        (pa.array(["10:20:30"]), "timestamp", None),
+        (pa.array(["7"]), "integer", None),
+        (pa.array([7]), "date", None),
+    ],
+)
+def test_values_as_numbers(values: pa.Array, family: str, numbers: list[Any] | None) -> None:
+    """As far as they can be, all of them; what cannot is given as text."""
+    settings_ = functions._Settings(
+        json.dumps({"columns": {"name": "text", "value": family, "last": "decimal:0"}})
+    )
+    count = len(values)
+    rows = pa.StructArray.from_arrays(
+        [pa.array(["x"] * count), values, pa.nulls(count)], ["name", "value", "last"]
+    )
+    given_ = settings_.values(rows).to_pylist()
+    lists = "floats" if family == "float" else "integers"
+    assert [one[lists][0] for one in given_] == (numbers or [None] * count)
+    texts = [["x"] if numbers else ["x", text] for text in as_text(values).to_pylist()]
+    assert [one["texts"] for one in given_] == texts
 
 
 def test_a_bad_schema_is_refused_once() -> None:

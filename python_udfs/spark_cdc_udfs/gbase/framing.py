@@ -187,10 +187,15 @@ class Framer:
         self._waiting = NOTHING_WAITING
         return Framed(no_records(), spans)
 
-    def remember(self, payloads: Iterable[bytes]) -> None:
-        """Read earlier chunks into the buffer, in their order; no record of theirs is given."""
-        for payload in payloads:
-            self._buffer[: len(payload)] = payload
+    def remember(self, ends: Iterable[tuple[int, bytes]]) -> None:
+        """Read earlier chunks into the buffer, in their order; no record of theirs is given.
+
+        Of each no more is needed than what is behind the last one's end: from which byte on, and
+        the bytes.
+        """
+        for begin, payload in ends:
+            self._buffer.extend(bytes(max(begin - len(self._buffer), 0)))
+            self._buffer[begin : begin + len(payload)] = payload
 
     def state(self) -> bytes:
         """Write down what it keeps, for `restore`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from spark_cdc_udfs.gbase.records import (
     unpacked,
 )
 from spark_cdc_udfs.gbase.transactions import CHANGES, CONTROLS
-from spark_cdc_udfs.gbase.values import as_text
+from spark_cdc_udfs.gbase.values import as_text, unscaled
 
 STRETCH_BYTES = 16 * 1024 * 1024
 MOST_BUCKETS = 512
@@ -44,18 +44,20 @@ class Stretches:
     Given its chunks in order: `capture_id` string, `chunk_number` bigint, `byte_count` int and
     `head` binary (its first 16 bytes). Gives each chunk its `stretch`, named by the
     number of its first chunk, with the role `chunk`; then, with the role `context`, the earlier
-    chunks whose bytes were still in the reader's buffer where the stretch begins. `is_first` and
-    `is_last` say it of the stretch in the capture; `buckets` is how many the capture is worth.
+    chunks whose bytes, from `from_byte` on, were still in the reader's buffer where the stretch
+    begins; they are no more bytes than the stretch before has. `is_first` and `is_last` say it of
+    the stretch in the capture; `buckets` is how many the capture is worth.
     """
 
     TYPE = (
-        "capture_id string, stretch bigint, role string, chunk_number bigint,"
+        "capture_id string, stretch bigint, role string, chunk_number bigint, from_byte int,"
         " is_first boolean, is_last boolean, buckets int"
     )
 
     def __init__(self) -> None:
         self._capture_id: str | None = None
-        self._stretches: list[tuple[array[int], list[int]]] = []  # chunks, and their context
+        # chunks, and their context: chunks, and from which byte on
+        self._stretches: list[tuple[array[int], dict[int, int]]] = []
         self._buffered: list[tuple[int, int]] = []  # number and size of chunks, sizes falling
         self._bytes = 0
         self._all_bytes = 0
@@ -69,8 +71,11 @@ class Stretches:
         columns = [batch.column(name).to_pylist() for name in ("chunk_number", "byte_count")]
         for number, size, is_fresh in zip(*columns, fresh, strict=True):
             if number != self._last:
-                if not self._stretches or (is_fresh and self._bytes >= STRETCH_BYTES):
-                    context = sorted(one for one, _ in self._buffered)
+                is_enough = self._bytes >= STRETCH_BYTES and self._bytes >= self._buffered[0][1]
+                if not self._stretches or (is_fresh and is_enough):
+                    ends = [size for _, size in self._buffered[1:]] + [0]
+                    numbers = [number for number, _ in self._buffered]
+                    context = dict(zip(numbers, ends, strict=False))
                     self._stretches.append((array("q"), context))
                     self._bytes = 0
                 self._stretches[-1][0].append(number)
@@ -95,6 +100,7 @@ class Stretches:
                     "stretch": pa.repeat(chunks[0], count),
                     "role": pa.array(["context"] * len(context) + ["chunk"] * len(chunks)),
                     "chunk_number": pa.array([*context, *chunks], pa.int64()),
+                    "from_byte": pa.array([*context.values(), *[0] * len(chunks)], pa.int32()),
                     "is_first": pa.repeat(index == 0, count),
                     "is_last": pa.repeat(index == last, count),
                     "buckets": pa.repeat(pa.scalar(buckets, pa.int32()), count),
@@ -106,12 +112,13 @@ class FramedRecords:
     """Find the records of one stretch that the table `table_id` needs.
 
     Given, in this order: of the state that an earlier run left of the capture (role `state` in the
-    first stretch, `buffer` in others) the bytes as `payload`; earlier chunks (role `context`) and
-    the chunks (role `chunk`) with `chunk_number` and `payload`. All rows have `capture_id`,
-    `is_last` and `buckets`. Gives rows of these kinds: `records`, those of one bucket that follow
-    one another, packed in `content`, from that at `chunk` and `chunk_offset` on; `lost`, bytes that
-    are no record, with `reason` and `detail`; `tail`, such bytes at the end of the capture, which
-    later chunks may complete; `framer`, the state that it ends with, in `content`.
+    first stretch, `buffer` in others) the bytes as `payload`; of earlier chunks (role `context`)
+    the bytes from `from_byte` on, and the chunks (role `chunk`), with `chunk_number` and `payload`.
+    All rows have `capture_id`, `is_last` and `buckets`. Gives rows of these kinds: `records`, those
+    of one bucket that follow one another, packed in `content`, from that at `chunk` and
+    `chunk_offset` on; `lost`, bytes that are no record, with `reason` and `detail`; `tail`, such
+    bytes at the end of the capture, which later chunks may complete; `framer`, the state that it
+    ends with, in `content`.
 
     A transaction lies in the bucket of its id modulo `buckets`, a TABSCHEM record of the table in
     all of them, everything else in the first.
@@ -139,7 +146,8 @@ class FramedRecords:
         self._buckets = batch.column("buckets")[0].as_py()
         for one in _those(batch, "role", ["state", "buffer"]).to_pylist():
             self._framer.restore(one["payload"], buffer_only=one["role"] == "buffer")
-        self._framer.remember(_those(batch, "role", ["context"]).column("payload").to_pylist())
+        context = _those(batch, "role", ["context"]).select(["from_byte", "payload"])
+        self._framer.remember(zip(*(column.to_pylist() for column in context), strict=True))
         chunks = _those(batch, "role", ["chunk"])
         if chunks.num_rows:
             numbers = chunks.column("chunk_number").to_numpy()
@@ -198,9 +206,10 @@ class ChangeEvents:
     `transaction_id`, or for all buckets a schema of the table; `known` and `framer`; `doubtful`,
     where a record may be a repeat of one that the earlier runs have not left.
 
-    Values are in `after` and `before`, one list for each family, with a place for each column of
-    that family, in order. In `texts` every column has a place, which is null where the value stands
-    in the list of its family.
+    Values are in `after` and `before`: as numbers where their column's family has some and they can
+    be (see `_native`), else as text. `integers` and `floats` have a place for each column of such a
+    family, in order. `texts` has one for each column, those of the family `text` first; the list
+    ends with the last that is needed.
     """
 
     VALUES = "struct<integers: array<bigint>, floats: array<double>, texts: array<string>>"
@@ -307,8 +316,8 @@ class ChangeEvents:
 class _Settings:
     """What `gbase_capture` was called with, of JSON.
 
-    `table_id` number; `key` list of names; `columns`, name to family: `integer`, `float` or `text`;
-    `encoding` text; `rtrim_char` boolean.
+    `table_id` number; `key` list of names; `columns`, name to family: `integer`, `float`, `date`,
+    `timestamp`, `decimal`, a colon and the scale, or `text`; `encoding` text; `rtrim_char` boolean.
     """
 
     def __init__(self, text: str) -> None:
@@ -330,24 +339,29 @@ class _Settings:
         """Turn a struct array of decoded values (n,) into lists by family."""
         if rows.null_count == len(rows):
             return pa.nulls(len(rows), CHANGES_SCHEMA["before"])
-        lists: dict[str, list[Any]] = {"integers": [], "floats": [], "texts": []}
+        count = len(rows)
+        integers, floats, texts, others = [], [], [], []
         for name, family in self._families.items():
             values = rows.field(name)
-            list_, type_, is_native = _FAMILIES[family]
-            native = is_native(values.type)
-            if type_ is not None:
-                there = values.cast(type_) if native else pa.nulls(len(rows), type_)
-                lists[list_].append(there)
-            text = pa.nulls(len(rows), pa.string()) if native else as_text(values)
-            lists["texts"].append(text)
-        count = len(rows)
+            if family == "text":
+                texts.append(as_text(values))
+                continue
+            native = _native(values, family)
+            there = native is not None or values.null_count == count
+            others.append(pa.nulls(count, pa.string()) if there else as_text(values))
+            if family == "float":
+                floats.append(native or pa.nulls(count, pa.float64()))
+            else:
+                integers.append(native or pa.nulls(count, pa.int64()))
+        while others and others[-1].null_count == count:
+            others.pop()
         return pa.StructArray.from_arrays(
             [
-                _interleaved(lists["integers"], count, pa.int64()),
-                _interleaved(lists["floats"], count, pa.float64()),
-                _interleaved(lists["texts"], count, pa.string()),
+                _interleaved(integers, count, pa.int64()),
+                _interleaved(floats, count, pa.float64()),
+                _interleaved([*texts, *others], count, pa.string()),
             ],
-            list(lists),
+            ["integers", "floats", "texts"],
             mask=rows.is_null(),
         )
 
@@ -358,16 +372,29 @@ def _those(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.Reco
     return batch if is_one.true_count == batch.num_rows else batch.filter(is_one)
 
 
-def _never(_: Any) -> bool:
-    return False
+def _native(values: Any, family: str) -> Any:
+    """Turn decoded values (n,) into numbers; None where not all can be.
 
-
-# Family -> its list, the type there, and which decoded values stand there.
-_FAMILIES: dict[str, tuple[str, Any, Callable[[Any], bool]]] = {
-    "integer": ("integers", pa.int64(), pa.types.is_integer),
-    "float": ("floats", pa.float64(), pa.types.is_floating),
-    "text": ("texts", None, _never),
-}
+    Those of `float` into float64, all others into int64: days since 1970 of `date`, microseconds
+    since 1970 of `timestamp`, digits without the point of `decimal`.
+    """
+    kind, _, scale = family.partition(":")
+    type_ = values.type
+    if kind == "float":
+        return values.cast(pa.float64()) if pa.types.is_floating(type_) else None
+    if kind == "date":
+        return values.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date32(type_) else None
+    if kind == "timestamp" and pa.types.is_string(type_):
+        try:
+            return values.cast(pa.timestamp("us")).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return None
+    if kind == "decimal" and pa.types.is_decimal(type_) and type_.scale <= int(scale):
+        try:
+            return unscaled(values.cast(pa.decimal128(38, int(scale)))).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return None
+    return values.cast(pa.int64()) if kind == "integer" and pa.types.is_integer(type_) else None
 
 
 def _interleaved(columns: Sequence[Any], count: int, type_: Any) -> Any:

@@ -388,12 +388,15 @@ def as_text(values: Any) -> Any:
     return pc.cast(values, pa.string())
 
 
+def unscaled(values: Any) -> Any:
+    """Give the digits of an Arrow array of decimal128, without the point."""
+    type_ = pa.decimal128(38, 0)
+    return pa.Array.from_buffers(type_, len(values), values.buffers(), offset=values.offset)
+
+
 def _decimal_text(values: Any) -> Any:
     scale = values.type.scale
-    whole = pa.Array.from_buffers(
-        pa.decimal128(38, 0), len(values), values.buffers(), offset=values.offset
-    )
-    written = pc.cast(whole, pa.string())
+    written = pc.cast(unscaled(values), pa.string())
     if scale == 0:
         return written
     sign = pc.if_else(pc.starts_with(written, "-"), "-", "")
