@@ -102,7 +102,6 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
 {#- The raw row as JSON, binary as hex, times with their microseconds, NULLs kept. `columns` as columns_of gives them. -#}
 {%- macro _raw_json(columns) -%}
     {%- set fields = [] -%}
-    {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
     {%- for name, data_type in columns.items() -%}
         {%- set value = spark_cdc._with_hex(spark_cdc._quote(name), data_type) -%}
         {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ (spark_cdc._quote(name) if value is none else value)) -%}
@@ -113,10 +112,16 @@ to_json(
     ),
     map(
         'ignoreNullFields', 'false',
-        'timestampFormat', {{ spark_cdc._literal(time ~ 'XXX') }},
-        'timestampNTZFormat', {{ spark_cdc._literal(time) }}
+        {{ spark_cdc._json_times() | indent(8) }}
     )
 )
+{%- endmacro -%}
+
+{#- What to_json has to be told, to leave no part of a time out. -#}
+{%- macro _json_times() -%}
+    {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
+'timestampFormat', {{ spark_cdc._literal(time ~ 'XXX') }},
+'timestampNTZFormat', {{ spark_cdc._literal(time) }}
 {%- endmacro -%}
 
 {#- A value with all binary in it as hexadecimal text, which to_json writes as base64: itself, in the fields of structs, in

@@ -73,23 +73,23 @@
     {%- set sql -%}
 create table {{ run.state }} using parquet as
 with through as (
+    {{ spark_cdc._gbase_through(read, 'true' if before is none else 'capture_id in (select capture_id from ' ~ run.decoded ~ ')') | indent(4) }}
+    {%- if before is not none %}
+    union all
+    -- of a capture that was not decoded no more is known than before
     select
-        capture_id,
-        max(chunk_number) as chunk,
-        count(*) as chunk_offset
-    from (
-        {%- for relation in read %}
-        {{ 'union all' if not loop.first }}
-        select
-            cast(capture_id as string) as capture_id,
-            cast(chunk_number as bigint) as chunk_number
-        from {{ relation }}
-        {%- endfor %}
+        state.capture_id,
+        greatest(state.chunk, rows_read.chunk) as chunk,
+        state.chunk_offset + coalesce(rows_read.chunk_offset, 0) as chunk_offset
+    from {{ before }} as state
+    left join (
+        {{ spark_cdc._gbase_through([run.read]) | indent(8) }}
     ) as rows_read
+        on state.capture_id = rows_read.capture_id
     where
-        capture_id is not null
-        and chunk_number is not null
-    group by capture_id
+        state.kind = 'through'
+        and state.capture_id not in (select capture_id from {{ run.decoded }})
+    {%- endif %}
 ),
 
 kept as (
@@ -131,6 +131,28 @@ from kept
     {%- do run_query(sql) -%}
 {%- endmacro -%}
 
+{#- How far the raw rows of these relations reach in each capture that meets a condition, and how many they are. -#}
+{%- macro _gbase_through(relations, condition='true') -%}
+select
+    capture_id,
+    max(chunk_number) as chunk,
+    count(*) as chunk_offset
+from (
+    {%- for relation in relations %}
+    {{ 'union all' if not loop.first }}
+    select
+        cast(capture_id as string) as capture_id,
+        cast(chunk_number as bigint) as chunk_number
+    from {{ relation }}
+    {%- endfor %}
+) as rows_read
+where
+    capture_id is not null
+    and chunk_number is not null
+    and {{ condition }}
+group by capture_id
+{%- endmacro -%}
+
 
 {#- An increment. -#}
 {%- macro _gbase_add_new_rows(run) -%}
@@ -156,19 +178,27 @@ from kept
     {%- do run.update({'kept_new_rows': false}) -%}
     {%- do spark_cdc._gbase_write_state(run, before if goes_on else none) -%}
 
-    {%- if run.call.builds == 'quarantine' and not goes_on -%}
-        {%- do spark_cdc._store_all(run, spark_cdc._gbase_select(run, all_rows), {}) -%}
-    {%- elif run.call.builds == 'quarantine' -%}
-        {%- do spark_cdc._gbase_reread(run, before) -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_quarantine_difference(run, before)) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
-    {%- else -%}
+    {%- set is_events = run.call.builds == 'events' -%}
+    {%- if is_events -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_events_difference(run, goes_on)) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+    {%- elif goes_on -%}
+        {%- do spark_cdc._gbase_reread(run, before) -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_quarantine_difference(run, before)) -%}
+    {%- endif -%}
+
+    {#- from here until all is written no state fits: after a run that is killed the next one decodes all -#}
+    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- do spark_cdc._store_properties(run, {'spark_cdc.state': ''}) -%}
+    {%- if is_events -%}
         {%- set range = run_query('select min(cdc_sequence), max(cdc_sequence) from ' ~ increment).rows[0] -%}
         {%- do spark_cdc._store_increment(
             run, increment, ['cdc_sequence'], none, spark_cdc._sequence_range('stored.cdc_sequence', range[0], range[1])
         ) -%}
+    {%- elif goes_on -%}
+        {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
+    {%- else -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._gbase_select(run, all_rows), {}) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._store_properties(run, dict({'spark_cdc.state': run.state.identifier}, **(run.get('watermark') or {}))) -%}

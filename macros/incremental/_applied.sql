@@ -96,8 +96,15 @@
     {%- if of_replaced is not none and of_replaced[0] is not none -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
     {%- set of_events = run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0] -%}
     {%- set last = [of_events[0] or before, before if is_running or not of_replaced else of_replaced[0] or before] | max -%}
-    {%- if is_running -%}
-        {%- set of_replaced = run_query(spark_cdc._news_of(replaced, applied) ~ ' and cdc_batch <= ' ~ spark_cdc._literal(last)).rows[0] -%}
+    {#- asked again, for what the events have by now: a run may have ended meanwhile, or go on -#}
+    {%- if is_running or (of_events[0] or '') > ((of_replaced or [''])[0] or '') -%}
+        {%- set of_replaced = none -%}
+        {%- if not is_emptied and spark_cdc._is_there(replaced) -%}
+            {%- do run_query('refresh table ' ~ replaced) -%}
+            {%- set of_replaced = run_query(
+                spark_cdc._news_of(replaced, applied) ~ ' and cdc_batch <= ' ~ spark_cdc._literal(last)
+            ).rows[0] -%}
+        {%- endif -%}
     {%- endif -%}
     {%- set is_replaced = of_replaced is not none and of_replaced[1] is not none -%}
     {%- set rows = [of_events] + ([of_replaced] if is_replaced else []) -%}

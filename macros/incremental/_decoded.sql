@@ -101,6 +101,8 @@
         'select min(cdc_group), max(cdc_group) from ' ~ run.read
     ).rows[0] -%}
     {%- do spark_cdc._read_related_rows(run, new[0], new[1]) -%}
+    {#- else a row that another run has just added is there twice -#}
+    {%- do spark_cdc._check_claim(run, run.raw) -%}
     {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
     {%- if run.call.builds == 'events' -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[0], new[1])) -%}
@@ -119,14 +121,14 @@
 
 
 {#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; NULLs do
-    not count, so a column that is added later changes no old row) and the group. Where they are kept a varchar is a string,
-    so that it may become longer. -#}
+    not count, so a column that is added later changes no old row; but in arrays, which are hashed as JSON) and the group.
+    Where they are kept a varchar is a string, so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
     {%- set parts = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
-        {%- if spark_cdc._has_no_equality(data_type) -%}
-            {%- set value = 'to_json(struct(' ~ value ~ '))' -%}
+        {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
+            {%- set value = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
         {%- endif -%}
         {%- do parts.append(
             'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
@@ -159,6 +161,18 @@ from {{ relation }}
     {{ return(data_type) }}
 {%- endmacro -%}
 
+{#- Whether rows of the first type go on with those that are kept, of the second. Of a struct with many fields Spark does not
+    tell the type. -#}
+{%- macro _is_kept_as(type_now, type_kept, file_format) -%}
+    {%- if '<' not in type_now ~ type_kept -%}
+        {{ return(type_now | lower == type_kept | lower) }}
+    {%- endif -%}
+    {{ return(
+        ' more fields' in type_now ~ type_kept
+        or spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)
+    ) }}
+{%- endmacro -%}
+
 {#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
     there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
     then sends to where the rows are, of which none but the new ones are shuffled. -#}
@@ -181,7 +195,7 @@ from {{ relation }}
         {%- set type_kept = kept.get(name | lower) -%}
         {%- if type_kept is none -%}
             {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ type_now) -%}
-        {%- elif type_kept | lower != type_now | lower and '<' not in type_kept ~ type_now -%}
+        {%- elif not spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
             {#- by their hashes all rows would be others -#}
             {{ spark_cdc._stop(
                 'cdc_incremental',
@@ -414,7 +428,8 @@ where cdc_old is not null
 {%- endmacro -%}
 
 
-{#- The config raw_watermark as {'column': …, 'within': […]}, names as the relation spells them; none where it is not set. -#}
+{#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, names as the relation spells them; none where it is
+    not set. -#}
 {%- macro _raw_watermark(layout) -%}
     {%- set given = config.get('raw_watermark') -%}
     {%- if given is none -%}
@@ -429,8 +444,16 @@ where cdc_old is not null
     {%- endif -%}
     {%- set given = {'column': given} if given is string else given -%}
     {%- set known = layout.types_there | list -%}
+    {%- set column = spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0] -%}
+    {%- set data_type = layout.types_there[column] -%}
+    {%- if '<' in data_type or data_type | lower == 'variant' -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'raw_watermark is ' ~ column ~ ', of type ' ~ data_type, 'a column of numbers, times, text or binary', example
+        ) }}
+    {%- endif -%}
     {{ return({
-        'column': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0],
+        'column': column,
+        'type': data_type,
         'within': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', given.get('within', []), known, example),
     }) }}
 {%- endmacro -%}
@@ -451,9 +474,9 @@ where cdc_old is not null
 
 {#- The last value of the watermark in a relation, as text; none where it has none that meets the condition. -#}
 {%- macro _last_watermark(watermark, relation, condition='true') -%}
-    {{ return(run_query(
-        'select cast(max(' ~ spark_cdc._quote(watermark.column) ~ ') as string) from ' ~ relation ~ ' where ' ~ condition
-    ).rows[0][0]) }}
+    {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
+    {%- set text = 'hex(' ~ last ~ ')' if watermark.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)' -%}
+    {{ return(run_query('select ' ~ text ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
 {%- endmacro -%}
 
 {#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. None after a run
@@ -465,12 +488,11 @@ where cdc_old is not null
     {%- endif -%}
     {%- set column = spark_cdc._quote(watermark.column) -%}
     {%- if not watermark.within -%}
-        {%- set data_type = run.call.layout.types_there[watermark.column] -%}
         {%- set before = run.properties.get(spark_cdc._watermark_property(watermark)) -%}
         {%- set last = none -%}
         {%- if before -%}
             {%- set last = spark_cdc._last_watermark(
-                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, data_type)
+                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
             ) -%}
         {%- endif -%}
         {#- no property, or of a run that was killed before it added its rows -#}
@@ -479,7 +501,7 @@ where cdc_old is not null
             {{ return('') }}
         {%- endif -%}
         {{ return(
-            'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, data_type)
+            'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, watermark.type)
         ) }}
     {%- endif -%}
     {%- set within = [] -%}
@@ -493,7 +515,10 @@ where cdc_old is not null
     ) }}
 {%- endmacro -%}
 
-{#- A value, given as text, of a type. -#}
+{#- A value, given as text, of a type; of binary as hexadecimal text. -#}
 {%- macro _cast_literal(value, data_type) -%}
+    {%- if data_type | lower == 'binary' -%}
+        {{ return('unhex(' ~ spark_cdc._literal(value) ~ ')') }}
+    {%- endif -%}
     {{ return('cast(' ~ spark_cdc._literal(value) ~ ' as ' ~ data_type ~ ')') }}
 {%- endmacro -%}

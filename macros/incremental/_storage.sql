@@ -230,9 +230,9 @@
             'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, which therefore stops; nothing is'
             ~ ' wrong with the table. Run one at a time.'
         ) }}
-    {%- elif relation is not none and run.file_format != 'parquet' -%}
+    {%- elif relation is not none and relation.identifier in run.versions -%}
         {%- do run_query('refresh table ' ~ relation) -%}
-        {%- if run.versions.get(relation.identifier) != spark_cdc._version(run, relation) -%}
+        {%- if run.versions[relation.identifier] != spark_cdc._version(run, relation) -%}
             {%- do spark_cdc._drop(run.claim) -%}
             {{ exceptions.raise_compiler_error(
                 'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by a run of ' ~ this
@@ -245,11 +245,13 @@
 {#- Notes which version of a table the run is about to read, to change it later by what it made of that. The table was looked at
     anew when the run began. -#}
 {%- macro _note_version(run, relation) -%}
-    {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
+    {%- if run.file_format != 'parquet' or relation.identifier != run.target.identifier -%}
+        {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
+    {%- endif -%}
 {%- endmacro -%}
 
-{#- The last version of a table that changed its rows, which maintenance does not; none on parquet, where a run replaces all
-    that was there. -#}
+{#- The last version of a table that changed its rows, which maintenance does not. On parquet a run replaces the model as a whole,
+    and the raw rows that were read never become fewer: their number. -#}
 {%- macro _version(run, relation) -%}
     {%- if run.file_format == 'delta' -%}
         {%- set others = ('OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES') -%}
@@ -261,6 +263,8 @@
             'select snapshot_id from ' ~ relation ~ ".snapshots where operation <> 'replace' order by committed_at desc limit 1"
         ) -%}
         {{ return(last.rows[0][0] if last.rows else none) }}
+    {%- else -%}
+        {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -383,17 +387,20 @@ as
 {%- endmacro -%}
 
 {#- Stops where a text column by which the model is partitioned has '' in `relation`: on parquet and Delta Spark stores NULL in
-    its place, and a later run would not find the row again. -#}
-{%- macro _check_partitions(run, relation, empty="= ''", columns=none) -%}
+    its place, and a later run would not find the row again. With `made_of` the relation is what has been stored of that select. -#}
+{%- macro _check_partitions(run, relation, made_of=none) -%}
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
     {%- set may_be_stored_so = partitioned_by and run.file_format != 'iceberg' and run.call.builds != 'quarantine' -%}
-    {#- a truncate has no key -#}
-    {%- set row = "cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '' -%}
     {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
-        if name | lower in partitioned_by | map('lower') and (columns is none or name in columns)
-        and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
-        {%- if run_query('select 1 from ' ~ relation ~ ' where ' ~ row ~ spark_cdc._quote(name) ~ ' ' ~ empty ~ ' limit 1') | length > 0 -%}
+        if name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
+        {#- a truncate has no key -#}
+        {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}
+        {%- set found = ['select 1 from ' ~ relation ~ column ~ (' is null' if made_of else " = ''") ~ ' limit 1'] -%}
+        {%- if made_of and name not in (run.call.layout or run.call.table).key -%}
+            {%- do found.append('select 1 from (' ~ made_of ~ ') as made_of' ~ column ~ " = '' limit 1") -%}
+        {%- endif -%}
+        {%- if run_query(found[0]) | length > 0 and run_query(found[-1]) | length > 0 -%}
             {{ spark_cdc._stop(
                 'cdc_incremental', this ~ " is partitioned by the column " ~ name ~ ", which has '' in it",
                 "a text column in which no row has '' (on parquet and Delta Spark stores NULL in its place); or Iceberg",
@@ -409,14 +416,21 @@ as
     {%- set properties = spark_cdc._all_properties(run, properties) -%}
     {%- do spark_cdc._check_claim(run) -%}
     {%- if run.file_format == 'parquet' -%}
-        {%- do spark_cdc._store_version(run, sql, properties) -%}
+        {%- do spark_cdc._store_version(run, sql, properties, is_all=true) -%}
     {%- else -%}
         {%- do spark_cdc._forget_columns(run) -%}
+        {#- until it is checked, a table that the next run makes anew -#}
+        {%- set is_checked = config.get('partition_by') and run.file_format == 'delta' -%}
+        {%- do properties.update({'spark_cdc.definition': ''} if is_checked else {}) -%}
         {%- call statement('main') -%}
             {{ spark_cdc._create_as(run, run.target, sql, properties, is_model=true) }}
         {%- endcall -%}
         {%- do run.properties.update(properties) -%}
-        {%- do spark_cdc._check_partitions(run, run.target, 'is null', (run.call.layout or run.call.table).key) -%}
+        {%- if is_checked -%}
+            {%- do spark_cdc._check_partitions(run, run.target, sql) -%}
+            {%- do spark_cdc._check_claim(run) -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': run.definition}) -%}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -518,12 +532,12 @@ when not matched and not increment.cdc_is_removed
 {%- endmacro -%}
 
 {#- Parquet: the next table, then the view over it. -#}
-{%- macro _store_version(run, sql, properties) -%}
+{%- macro _store_version(run, sql, properties, is_all=false) -%}
     {%- set version = spark_cdc._helper(run.suffix) -%}
     {%- call statement('main') -%}
         {{ spark_cdc._create_as(run, version, sql, is_model=true) }}
     {%- endcall -%}
-    {%- do spark_cdc._check_partitions(run, version, 'is null', (run.call.layout or run.call.table).key) -%}
+    {%- if is_all -%}{%- do spark_cdc._check_partitions(run, version, sql) -%}{%- endif -%}
     {%- do properties.update({'spark_cdc.stored_in': version.identifier}) -%}
     {%- if run.properties.get('spark_cdc.stored_in') -%}
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
@@ -576,11 +590,9 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
     {%- set lost = [] -%}
     {%- for name, data_type in spark_cdc._described(run.target).items() if not name.startswith('cdc_') -%}
         {%- set type_now = now.get(name | lower) -%}
-        {#- Spark says string for the char and varchar of a select -#}
-        {%- set type_before = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type) -%}
         {%- if type_now is none -%}
             {%- do lost.append(name ~ ', which its model no longer gives') -%}
-        {%- elif type_now != type_before -%}
+        {%- elif spark_cdc._type_as_stored(type_now, run.file_format) != spark_cdc._type_as_stored(data_type, run.file_format) -%}
             {%- do lost.append(name ~ ' of type ' ~ data_type ~ ', which is now ' ~ type_now) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -592,6 +604,14 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endif -%}
+{%- endmacro -%}
+
+
+{#- A type, to be compared, as the table of a model has it: Spark says string for the char and varchar of a select, and Iceberg
+    has no smaller integer than int. -#}
+{%- macro _type_as_stored(data_type, file_format) -%}
+    {%- set stored = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type | lower) | replace(' ', '') -%}
+    {{ return(modules.re.sub('\\b(tiny|small)int\\b', 'int', stored) if file_format == 'iceberg' else stored) }}
 {%- endmacro -%}
 
 

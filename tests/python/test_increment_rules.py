@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 from collections.abc import Callable, Mapping
@@ -44,6 +45,11 @@ def decoded(raw: str) -> str:
     return (
         f"{{{{ spark_cdc.qlik_change_table(source('landing', '{raw}'), key=['id'], {columns}) }}}}"
     )
+
+
+def quarantined(changes: str) -> str:
+    """The body of a model of what is refused, from that of the change events."""
+    return re.sub(r"spark_cdc\.(\w+)\(", r"spark_cdc.quarantine('\1', ", changes)
 
 
 @dataclass
@@ -129,13 +135,20 @@ def small(warehouse: Warehouse, tmp_path: Path, request: pytest.FixtureRequest) 
 
 
 def test_a_watermark_says_where_new_rows_begin(small: Small) -> None:
-    small.begin("one", "many")
+    small.begin("one", "many", "binary")
     within = "{'column': 'landed', 'within': ['part']}"
     small.write(
         {
             "of_one": "{{ config(raw_watermark='Landed') }}\n" + decoded("one"),
             "of_many": f"{{{{ config(raw_watermark={within}) }}}}\n{decoded('many')}",
+            "of_binary": "{{ config(raw_watermark='lsn') }}\n" + decoded("binary"),
         }
+    )
+    # no text: F0 begins a character of four bytes
+    small.warehouse.sql(
+        f"drop table {small.schema}.binary",
+        f"create view {small.schema}.binary as select *, unhex(hex(landed + 235)) as lsn"
+        f" from {small.schema}.one",
     )
     for raw in ("one", "many"):
         small.land(raw, (1, "I", 1, "first", "a", 5), (2, "I", 2, "first", "b", 7))
@@ -153,6 +166,10 @@ def test_a_watermark_says_where_new_rows_begin(small: Small) -> None:
         )
     small.warehouse.dbt(small.home, "run")
     assert [row[0] for row in small.notes("of_one")] == [1, 2, 5, 6]
+    assert [row[0] for row in small.notes("of_binary")] == [1, 2, 5, 6]
+    small.land("one", (9, "I", 9, "later", "a", 8))
+    small.warehouse.dbt(small.home, "run", "--select", "of_binary")
+    assert [row[0] for row in small.notes("of_binary")] == [1, 2, 5, 6, 9]
     assert [row[0] for row in small.notes("of_many")] == [1, 2, 3, 5, 6, 7, 8]
 
 
@@ -226,7 +243,7 @@ def test_small_files_of_raw_rows_are_put_together(small: Small) -> None:
     small.begin("raw")
     raw, models = f"{small.schema}.raw", ("changes", "quarantine")
     small.warehouse.sql(f"drop table {raw}", f"create table {raw} {PADDED}")
-    bad = decoded("raw").replace("qlik_change_table(", "quarantine('qlik_change_table', ")
+    bad = quarantined(decoded("raw"))
     small.write({"changes": decoded("raw"), "quarantine": bad})
 
     def run(place: int, note: str) -> list[str]:
@@ -375,10 +392,11 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
         columns = ", ".join(f"{name} {kind}" for name, kind in (SMALL | types).items())
         small.warehouse.sql(f"drop table {raw}", f"create table {raw} ({columns}) using parquet")
 
-    make_again(part="varchar(30)", extra="date", code="char(2)")
+    added = {"part": "varchar(30)", "extra": "date", "code": "char(2)", "tags": "array<int>"}
+    make_again(**added)
     small.warehouse.sql(
         f"insert into {raw} select '2026010100000003' || lpad('30', 19, '0'), 'U', null, null, 2,"
-        " 'second', 'more than nine letters', 2, date'2026-01-01', 'c'"
+        " 'second', 'more than nine letters', 2, date'2026-01-01', 'c', array(1)"
     )
     small.warehouse.dbt(small.home, "run")
     found = small.warehouse.sql(
@@ -392,11 +410,53 @@ def test_a_new_column_comes_in_and_a_lost_one_stops(small: Small) -> None:
     assert "--full-refresh" in run.output
     small.warehouse.dbt(small.home, "run", "--full-refresh")
     assert small.notes("current") == [("2", "second")]
-    for column, before, after in (("code", "char(2)", "char(3)"), ("landed", "int", "bigint")):
-        make_again(**{"part": "varchar(30)", "extra": "date", "code": "char(2)", column: after})
+    for column, before, after in (
+        ("code", "char(2)", "char(3)"),
+        ("landed", "int", "bigint"),
+        ("tags", "array<int>", "array<bigint>"),
+    ):
+        make_again(**added | {column: after})
         run = small.warehouse.dbt(small.home, "run", check=False)
         assert run.code != 0
         assert f"the column {column} of type {before}, which is now {after}" in run.output
+
+
+def test_rows_that_differ_in_a_null_within_an_array(small: Small) -> None:
+    """Which Spark's hashes pass over."""
+    small.begin("raw")
+    small.write({"changes": decoded("raw"), "bad": quarantined(decoded("raw"))})
+    raw = f"{small.schema}.raw"
+    small.warehouse.sql(f"alter table {raw} add columns (tags array<string>)")
+    for count, tags in ((1, "'a'"), (2, "'a', null")):
+        small.warehouse.sql(
+            f"insert overwrite {raw} select '2026010100000001' || lpad('10', 19, '0'), '?', null,"
+            f" null, 1, 'first', 'a', 1, array({tags})"
+        )
+        small.warehouse.dbt(small.home, "run")
+        assert small.warehouse.sql(f"select count(*) from {small.schema}.bad") == [(count,)]
+
+
+def test_small_integers_take_a_new_column(lake: Warehouse, tmp_path: Path) -> None:
+    """Iceberg has no smaller integer than int."""
+    small = Small(lake, tmp_path, "small_integers")
+    small.begin("raw")
+    raw = f"{small.schema}.raw"
+    columns = "columns={'id': 'smallint', 'part': 'tinyint'}"
+    call = f"spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id'], {columns})"
+    config = f"{{{{ config(file_format='{lake.table_format}') }}}}\n"
+    small.write({"changes": f"{config}{{{{ {call} }}}}", "current": config + CURRENT})
+    small.warehouse.sql(
+        f"alter table {raw} add columns (small smallint)",
+    )
+    small.land("raw", (10, "I", 1, "first", "1", 1))
+    small.warehouse.dbt(small.home, "run")
+    wider = "'part': 'tinyint', 'note': 'string'}"
+    small.write({"changes": f"{config}{{{{ {call} }}}}".replace("'part': 'tinyint'}", wider)})
+    small.warehouse.sql(f"alter table {raw} add columns (extra tinyint)")
+    small.land("raw", (20, "I", 2, "second", "2", 1))
+    small.warehouse.dbt(small.home, "run")
+    found = small.warehouse.sql(f"select id, part, note from {small.schema}.current order by id")
+    assert found == [(1, 1, "first"), (2, 2, "second")]
 
 
 def test_what_a_run_need_not_know_is_not_read(lake: Warehouse, tmp_path: Path) -> None:
@@ -530,15 +590,29 @@ HOLD = """
 """
 
 
-def run_around(small: Small, model: str, do: Callable[[], object]) -> DbtRun:
-    """Run a model that has HOLD before it, and meanwhile something else."""
+# Holds after the first statement that has this in it.
+HOLD_AFTER = """
+{% macro run_query(sql) %}
+  {% call statement('asked', fetch_result=true, auto_begin=false) %}{{ sql }}{% endcall %}
+  {% set result = load_result('asked') %}
+  {% if env_var('HOLD_AFTER', '?') in sql and run_query(
+      "show tables in " ~ this.schema ~ " like '" ~ this.identifier ~ "_waits'") | length == 0 %}
+    {% do hold() %}
+  {% endif %}
+  {{ return(result.table) }}
+{% endmacro %}
+"""
+
+
+def run_around(small: Small, model: str, do: Callable[[], object], **env: str) -> DbtRun:
+    """Run a model that has HOLD in it, and meanwhile something else."""
     table = f"{small.schema}.{model}"
     with ThreadPoolExecutor() as pool:
         run = pool.submit(
             small.warehouse.dbt,
             small.home,
             *("run", "--select", model),
-            env={"HOLDS": "yes", "DBT_TARGET_PATH": str(small.home / "around")},
+            env={"HOLDS": "yes", "DBT_TARGET_PATH": str(small.home / "around"), **env},
             check=False,
         )
         waits = f"show tables in {small.schema} like '{model}_waits'"
@@ -581,13 +655,17 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     assert small.notes("current") == [(1, "third")]
 
 
-# After the statement that makes a table of this name, what stands in AMID.
+# After the statement that makes a table of this name, what stands in AMID, MADE being the table;
+# killed before a statement that begins with what KILLED says.
 AMID = """
 {% macro run_query(sql) %}
+  {% if modules.re.match(env_var('KILLED', '#'), sql | replace('`', '')) %}
+    {{ exceptions.raise_compiler_error('killed') }}
+  {% endif %}
   {% call statement('asked', fetch_result=true, auto_begin=false) %}{{ sql }}{% endcall %}
   {% set result = load_result('asked') %}
   {% if ('create table ' ~ this ~ '__cdc_' ~ env_var('AFTER', '?')) in sql | replace('`', '') %}
-    {% call statement('amid') %}{{ env_var('AMID') }}{% endcall %}
+    {% call statement('amid') %}{{ env_var('AMID') | replace('MADE', sql.split()[2]) }}{% endcall %}
   {% endif %}
   {{ return(result.table) }}
 {% endmacro %}
@@ -635,6 +713,102 @@ def test_what_is_written_amid_a_run_stops_it(lake: Warehouse, tmp_path: Path) ->
         assert small.warehouse.sql(f"show tables in {small.schema} like '*__cdc_run_*'") == []
     expected = [(1, "first"), (2, "second")]
     assert small.notes("changes") == small.notes("current") == small.notes(kept) == expected
+
+
+def test_a_row_that_another_run_adds_meanwhile_is_there_once(small: Small) -> None:
+    """The last statement of a run that was overtaken adds the bad row that this one has found."""
+    small.begin("raw")
+    small.write({"changes": decoded("raw"), "bad": quarantined(decoded("raw"))})
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "amid.sql").write_text(AMID)
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    stored = dict(small.warehouse.sql(f"show tblproperties {small.schema}.bad"))
+    kept = f"{small.schema}.{stored['spark_cdc.raw']}"
+    small.land("raw", (20, "?", 2, "bad", "a", 1))
+    adds = f"insert into {kept} select * except (cdc_is_new) from MADE"
+    for env, said in (
+        ({"KILLED": f"insert into {kept}"}, "killed"),
+        ({"AFTER": "read", "AMID": adds}, "was written while this run worked"),
+        ({}, ""),
+    ):
+        run = small.warehouse.dbt(small.home, "run", "--select", "bad", env=env, check=False)
+        assert said in run.output
+        found = small.warehouse.sql(f"select reason from {small.schema}.bad")
+        assert found == [("unknown_operation",)]
+
+
+def test_a_stream_goes_on_from_no_state_that_does_not_fit(small: Small) -> None:
+    """After a run that was killed, and of a session that others have pushed out."""
+    small.begin("chunks")
+    stream = "source('landing', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}"
+    changes = f"{{{{ spark_cdc.gbase_capture({stream}) }}}}"
+    small.write({"changes": changes, "bad": quarantined(changes)})
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "amid.sql").write_text(AMID)
+    table = f"{small.schema}.chunks"
+    small.warehouse.sql(
+        f"drop table {table}",
+        f"create table {table} (capture_id string, chunk_number int, payload binary) using parquet",
+    )
+
+    def land(*chunks: tuple[int, int, bytes]) -> None:
+        rows = ", ".join(
+            f"('c{capture:03d}', {number}, X'{payload.hex()}')"
+            for capture, number, payload in chunks
+        )
+        small.warehouse.sql(f"insert into {table} values {rows}")
+
+    def row(number: int, capture: int, place: int, id_: int) -> bytes:
+        return gbase.row(number, 1000 * capture + place, 5, 7, struct.pack(">i", id_))
+
+    def begun(capture: int) -> bytes:
+        parts = (gbase.schema(7, "id integer", 4, 1, 0), gbase.begin(1000 * capture + 1, 5))
+        return b"".join((*parts, row(40, capture, 2, capture)))
+
+    def committed(capture: int) -> bytes:
+        return gbase.commit(1000 * capture + 9, 5)
+
+    def run(select: str = "changes", **env: str) -> None:
+        done = small.warehouse.dbt(small.home, "run", "--select", select, env=env, check=False)
+        assert (done.code != 0) == bool(env), done.output
+
+    land(*((capture, 1, begun(capture)) for capture in range(1, 102)))
+    run("changes bad")
+    before = row(42, 101, 3, 101)
+    land((101, 2, before[:20]), (101, 4, row(43, 101, 4, 201) + committed(101)))
+    run("changes bad", KILLED=r"insert into \S*__cdc_raw_")
+    land((101, 3, before[20:]))
+    run("changes bad")
+    assert small.warehouse.sql(f"select * from {small.schema}.bad") == []
+    events = f"select id, cdc_before.id from {small.schema}.changes order by cdc_sequence"
+    assert small.warehouse.sql(events) == [(101, None), (201, 101)]
+    # the state is kept for a hundred sessions, of which this is one
+    land((0, 1, begun(0)))
+    run()
+    land((101, 5, gbase.begin(200_000, 5)))
+    run()
+    land((2, 2, committed(2)))
+    run()
+    assert small.warehouse.sql(events) == [(2, None), (101, None), (201, 101)]
+
+
+def test_what_is_replaced_while_a_model_looks_for_it(small: Small) -> None:
+    """A run ends between the question for what it replaced and that for its events."""
+    small.begin("raw")
+    small.write({"changes": decoded("raw"), "current": CURRENT})
+    (small.home / "macros").mkdir()
+    (small.home / "macros" / "hold.sql").write_text(HOLD + HOLD_AFTER)
+    small.land("raw", (10, "I", 1, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    small.land("raw", (10, "I", 1, "in conflict", "a", 1), (20, "I", 2, "second", "a", 1))
+
+    def run_changes() -> None:
+        small.warehouse.dbt(small.home, "run", "--select", "changes")
+
+    held = run_around(small, "current", run_changes, HOLD_AFTER="like 'changes__cdc_replaced'")
+    assert held.code == 0, held.output
+    assert small.notes("current") == [(2, "second")]
 
 
 def test_a_model_may_run_while_the_one_it_reads_does(small: Small) -> None:
@@ -818,9 +992,25 @@ def test_empty_text_that_partitions_stops(small: Small) -> None:
     for full in ((), ("--full-refresh",)):
         done = small.warehouse.dbt(small.home, "run", *full, check=False)
         results = {name: str(one["message"]) for name, one in done.results().items()}
-        assert said in results["keyed"], results
-        assert (said in results["current"]) == (not full), results
-    assert small.notes("keyed") == [(1, "first")]
+        for model in ("keyed", "current"):
+            assert said in results[model], results
+            assert small.notes(model) == [(1, "first")]
+    small.land("raw", (30, "D", 2, None, "a", 1))
+    small.warehouse.dbt(small.home, "run", "--full-refresh", "--select", "changes", "current")
+
+
+def test_empty_text_that_partitions_stops_each_time(lake: Warehouse, tmp_path: Path) -> None:
+    """Also once there is a table with NULL in its place; Iceberg stores what it is given."""
+    small = Small(lake, tmp_path, "small_empty_text")
+    small.begin("raw")
+    config = f"{{{{ config(file_format='{lake.table_format}', partition_by=['note']) }}}}\n"
+    small.write({"changes": config + decoded("raw").replace("['id']", "['note']")})
+    small.land("raw", (10, "I", 1, "", "a", 1))
+    is_delta = lake.table_format == "delta"
+    for _ in range(2):
+        done = small.warehouse.dbt(small.home, "run", "--select", "changes", check=False)
+        assert (done.code != 0) == is_delta
+        assert ("which has '' in it" in done.output) == is_delta
 
 
 def test_iceberg_has_no_collations(small: Small) -> None:
