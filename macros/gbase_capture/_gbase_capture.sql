@@ -257,11 +257,11 @@ typed as (
     from decoded
         lateral view inline(array(named_struct(
             'cdc_row', {{ spark_cdc._gbase_row(layout, 'after') | indent(12) }},
-            'cdc_before', case
-                when before is not null
-                    then
-                        {{ spark_cdc._gbase_row(layout, 'before') | indent(24) }}
-            end
+            'cdc_before', if(
+                before is null,
+                null,
+                {{ spark_cdc._gbase_row(layout, 'before') | indent(16) }}
+            )
         ))) images as cdc_row, cdc_before
     where kind in ('event', 'refused', 'tail')
 ),
