@@ -182,6 +182,7 @@ group by capture_id
     {%- if is_events -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_events_difference(run, goes_on)) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._check_partitions(run, increment) -%}
     {%- elif goes_on -%}
         {%- do spark_cdc._gbase_reread(run, before) -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._gbase_quarantine_difference(run, before)) -%}

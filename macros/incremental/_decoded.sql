@@ -128,7 +128,7 @@
     {%- for name, data_type in run.call.layout.types_there.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
         {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
-            {%- set value = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
+            {%- set value = 'to_json(struct(' ~ value ~ "), map('timeZone', 'UTC', " ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
         {%- endif -%}
         {%- do parts.append(
             'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
@@ -315,7 +315,8 @@ where
     {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {#- on parquet their number was asked just before the model was written -#}
+    {%- do spark_cdc._check_claim(run, run.raw if run.file_format != 'parquet' else none) -%}
     {%- if run.file_format != 'parquet' or times < 100 -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}

@@ -232,7 +232,7 @@
         ) }}
     {%- elif relation is not none and relation.identifier in run.versions -%}
         {%- do run_query('refresh table ' ~ relation) -%}
-        {%- if run.versions[relation.identifier] != spark_cdc._version(run, relation) -%}
+        {%- if spark_cdc._was_written(run, relation, run.versions[relation.identifier]) -%}
             {%- do spark_cdc._drop(run.claim) -%}
             {{ exceptions.raise_compiler_error(
                 'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by a run of ' ~ this
@@ -250,22 +250,34 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The last version of a table that changed its rows, which maintenance does not. On parquet a run replaces the model as a whole,
-    and the raw rows that were read never become fewer: their number. -#}
+{#- The version of a table. On parquet a run replaces the model as a whole, and the raw rows that were read never become fewer:
+    their number. -#}
 {%- macro _version(run, relation) -%}
     {%- if run.file_format == 'delta' -%}
-        {%- set others = ('OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES') -%}
-        {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') if row['operation'] not in others -%}
-            {{ return(row['version']) }}
-        {%- endfor -%}
+        {{ return(run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 1').rows[0]['version']) }}
     {%- elif run.file_format == 'iceberg' -%}
         {%- set last = run_query(
             'select snapshot_id from ' ~ relation ~ ".snapshots where operation <> 'replace' order by committed_at desc limit 1"
         ) -%}
         {{ return(last.rows[0][0] if last.rows else none) }}
-    {%- else -%}
-        {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
     {%- endif -%}
+    {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
+{%- endmacro -%}
+
+{#- Whether the rows of a table were changed after a version; maintenance does not change them. -#}
+{%- macro _was_written(run, relation, version) -%}
+    {%- if run.file_format != 'delta' -%}
+        {{ return(spark_cdc._version(run, relation) != version) }}
+    {%- endif -%}
+    {%- set others = ('OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES') -%}
+    {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') -%}
+        {%- if row['version'] == version -%}
+            {{ return(false) }}
+        {%- elif row['operation'] not in others -%}
+            {{ return(true) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(true) }}
 {%- endmacro -%}
 
 
@@ -608,10 +620,13 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 
 
 {#- A type, to be compared, as the table of a model has it: Spark says string for the char and varchar of a select, and Iceberg
-    has no smaller integer than int. -#}
+    has no smaller integer than int, and no collations. -#}
 {%- macro _type_as_stored(data_type, file_format) -%}
-    {%- set stored = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type | lower) | replace(' ', '') -%}
-    {{ return(modules.re.sub('\\b(tiny|small)int\\b', 'int', stored) if file_format == 'iceberg' else stored) }}
+    {%- set stored = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type | lower) -%}
+    {%- if file_format == 'iceberg' -%}
+        {%- set stored = modules.re.sub(' collate \\w+', '', modules.re.sub('\\b(tiny|small)int\\b', 'int', stored)) -%}
+    {%- endif -%}
+    {{ return(stored | replace(' ', '')) }}
 {%- endmacro -%}
 
 
