@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import free_port
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs import (
     __version__,
@@ -78,11 +79,6 @@ def one_line(text: str) -> str:
     lines = text.splitlines()
     assert len(lines) == 1, text
     return lines[0]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def query(port: int, *statements: str) -> list[tuple[Any, ...]]:
