@@ -431,9 +431,7 @@ def test_small_integers_take_a_new_column(lake: Warehouse, tmp_path: Path) -> No
     call = f"spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id'], {columns})"
     config = f"{{{{ config(file_format='{lake.table_format}') }}}}\n"
     small.write({"changes": f"{config}{{{{ {call} }}}}", "current": config + CURRENT})
-    small.warehouse.sql(
-        f"alter table {raw} add columns (small smallint)",
-    )
+    small.warehouse.sql(f"alter table {raw} add columns (small smallint)")
     small.land("raw", (10, "I", 1, "first", "1", 1))
     small.warehouse.dbt(small.home, "run")
     wider = "'part': 'tinyint', 'note': 'string'}"
