@@ -117,9 +117,10 @@ to_json(
 )
 {%- endmacro -%}
 
-{#- What to_json has to be told, to leave no part of a time out. -#}
+{#- What to_json has to be told, to leave no part of a time out and to write it the same in each session. -#}
 {%- macro _json_times() -%}
     {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
+'timeZone', 'UTC',
 'timestampFormat', {{ spark_cdc._literal(time ~ 'XXX') }},
 'timestampNTZFormat', {{ spark_cdc._literal(time) }}
 {%- endmacro -%}

@@ -120,15 +120,16 @@
 {%- endmacro -%}
 
 
-{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; NULLs do
-    not count, so a column that is added later changes no old row; but in arrays, which are hashed as JSON) and the group.
-    Where they are kept a varchar is a string, so that it may become longer. -#}
+{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; a NULL does
+    not count, so a column that is added later changes no old row; those within a nested value do, which is hashed as JSON)
+    and the group. Where they are kept a varchar is a string, so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
     {%- set parts = [] -%}
     {%- for name, data_type in run.call.layout.types_there.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
         {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
-            {%- set value = 'to_json(struct(' ~ value ~ "), map('timeZone', 'UTC', " ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
+            {%- set json = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
+            {%- set value = 'if(' ~ value ~ ' is null, null, ' ~ json ~ ')' -%}
         {%- endif -%}
         {%- do parts.append(
             'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
@@ -315,8 +316,7 @@ where
     {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {#- on parquet their number was asked just before the model was written -#}
-    {%- do spark_cdc._check_claim(run, run.raw if run.file_format != 'parquet' else none) -%}
+    {%- do spark_cdc._check_claim(run, run.raw) -%}
     {%- if run.file_format != 'parquet' or times < 100 -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}

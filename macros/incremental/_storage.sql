@@ -256,20 +256,30 @@
     {%- if run.file_format == 'delta' -%}
         {{ return(run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 1').rows[0]['version']) }}
     {%- elif run.file_format == 'iceberg' -%}
-        {%- set last = run_query(
-            'select snapshot_id from ' ~ relation ~ ".snapshots where operation <> 'replace' order by committed_at desc limit 1"
-        ) -%}
-        {{ return(last.rows[0][0] if last.rows else none) }}
+        {%- set current = run_query('select snapshot_id from ' ~ relation ~ ".refs where name = 'main'") -%}
+        {{ return(current.rows[0][0] if current.rows else none) }}
     {%- endif -%}
     {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
 {%- endmacro -%}
 
 {#- Whether the rows of a table were changed after a version; maintenance does not change them. -#}
 {%- macro _was_written(run, relation, version) -%}
-    {%- if run.file_format != 'delta' -%}
+    {%- if run.file_format == 'parquet' -%}
         {{ return(spark_cdc._version(run, relation) != version) }}
+    {%- elif run.file_format == 'iceberg' -%}
+        {#- back from the snapshot that is current now, over those that only put files together -#}
+        {%- set walk = namespace(at=spark_cdc._version(run, relation)) -%}
+        {%- set snapshots = 'select snapshot_id, parent_id, operation from ' ~ relation ~ '.snapshots order by committed_at desc' -%}
+        {%- for row in run_query(snapshots) -%}
+            {%- if walk.at != version and walk.at == row['snapshot_id'] and row['operation'] == 'replace' -%}
+                {%- set walk.at = row['parent_id'] -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {{ return(walk.at != version) }}
     {%- endif -%}
-    {%- set others = ('OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES') -%}
+    {%- set others = (
+        'OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES', 'CHANGE COLUMN'
+    ) -%}
     {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') -%}
         {%- if row['version'] == version -%}
             {{ return(false) }}

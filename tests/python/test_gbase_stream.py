@@ -794,6 +794,22 @@ def test_more_taken_back_than_an_arrow_array_holds(
     assert events == 1
 
 
+def test_a_great_transaction_leaves_a_small_one_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were kept together; the great one has ended."""
+    great = [SCHEMA, begin(1, 1), *(one_row(sequence, 1) for sequence in range(2, 3000))]
+    both = [begin(3000, 2), one_row(3001, 2), discard(2999, 1)]
+    one = Changes("a", 7, ["id"], ["id", "name"])
+    for raws in (great, both, [commit(3002, 1)]):
+        decoded = one.feed(framed_records(b"".join(raws)))
+    assert sum(batch.num_rows for batch in decoded.changes) == 2997
+    monkeypatch.setattr(arrays, "MOST_BYTES", 2**10)
+    parts, known = one.state()
+    other = Changes("a", 7, ["id"], ["id", "name"])
+    other.restore([unpacked(packed(part)[0].as_buffer()) for part in parts], [known])
+    decoded = other.feed(framed_records(commit(3003, 2)))
+    assert sum(batch.num_rows for batch in decoded.changes) == 1
+
+
 def test_what_is_known_of_many_small_batches_is_sorted_seldom() -> None:
     known = KnownRecords()
     sorted_, sort = 0, np.sort

@@ -639,8 +639,8 @@ def test_of_two_runs_at_a_time_the_first_stops(small: Small) -> None:
     assert small.notes("current") == [(1, "third")]
 
 
-# After the statement that makes a table of this name, what stands in AMID, MADE being the table;
-# killed before a statement that begins with what KILLED says.
+# After the statement that makes a table of this name, the statements in AMID, READ being the table
+# of raw rows that the run works on; killed before a statement that begins with what KILLED says.
 AMID = """
 {% macro run_query(sql) %}
   {% if modules.re.match(env_var('KILLED', '#'), sql | replace('`', '')) %}
@@ -649,7 +649,10 @@ AMID = """
   {% call statement('asked', fetch_result=true, auto_begin=false) %}{{ sql }}{% endcall %}
   {% set result = load_result('asked') %}
   {% if ('create table ' ~ this ~ '__cdc_' ~ env_var('AFTER', '?')) in sql | replace('`', '') %}
-    {% call statement('amid') %}{{ env_var('AMID') | replace('MADE', sql.split()[2]) }}{% endcall %}
+    {% set read = sql.split()[2] | replace('__cdc_' ~ env_var('AFTER'), '__cdc_read') %}
+    {% for one in env_var('AMID').split(';') %}
+      {% call statement('amid') %}{{ one | replace('READ', read) }}{% endcall %}
+    {% endfor %}
   {% endif %}
   {{ return(result.table) }}
 {% endmacro %}
@@ -682,7 +685,9 @@ def test_what_is_written_amid_a_run_stops_it(lake: Warehouse, tmp_path: Path) ->
         "optimize TABLE"
         if lake.table_format == "delta"
         else f"call spark_catalog.system.rewrite_data_files(table => '{small.schema}.changes',"
-        " options => map('rewrite-all', 'true'))"
+        " options => map('rewrite-all', 'true'));"
+        f"call spark_catalog.system.expire_snapshots(table => '{small.schema}.changes',"
+        " older_than => timestamp '2100-01-01 00:00:00')"
     )
     for model, after, statement in (
         ("changes", "read", rewritten.format("TABLE")),
@@ -712,7 +717,6 @@ def test_a_row_that_another_run_adds_meanwhile_is_there_once(small: Small) -> No
     """The last statement of a run that was overtaken adds the bad row that this one has found."""
     small.begin("raw")
     raw = f"{small.schema}.raw"
-    small.warehouse.sql(f"alter table {raw} add columns (tags array<string>)")
     small.write({"bad": quarantined(decoded("raw"))})
     (small.home / "macros").mkdir()
     (small.home / "macros" / "amid.sql").write_text(AMID)
@@ -720,25 +724,43 @@ def test_a_row_that_another_run_adds_meanwhile_is_there_once(small: Small) -> No
     small.warehouse.dbt(small.home, "run")
     stored = dict(small.warehouse.sql(f"show tblproperties {small.schema}.bad"))
     kept = f"{small.schema}.{stored['spark_cdc.raw']}"
-    small.land("raw", (20, "?", 2, "bad", "a", 1))
-    adds = f"insert into {kept} select * except (cdc_is_new) from MADE"
-    for env, said in (
-        ({"KILLED": f"insert into {kept}"}, "killed"),
-        ({"AFTER": "read", "AMID": adds}, "was written while this run worked"),
-        ({}, ""),
+    adds = f"insert into {kept} select * except (cdc_is_new) from READ where cdc_is_new"
+    counts = f"select (select count(*) from {small.schema}.bad), (select count(*) from {kept})"
+    killed: dict[str, str] = {"KILLED": f"insert into {kept}"}
+    sparse = decoded("raw").replace("key=", "qlik_sparse_updates=true, key=")
+    # with each what was there before the run, of the bad rows and of all
+    for number, (call, before, after) in enumerate(
+        (
+            (decoded("raw"), killed, "read"),
+            (decoded("raw"), {}, "increment"),
+            (sparse, killed, "read"),
+        )
     ):
-        run = small.warehouse.dbt(small.home, "run", "--select", "bad", env=env, check=False)
-        assert said in run.output
-        found = small.warehouse.sql(f"select reason from {small.schema}.bad")
-        assert found == [("unknown_operation",)]
-    # another row: Spark's hashes pass over a null within an array
-    for tags in ("array()", "array(null)"):
+        small.land("raw", (20 + number, "?", 2, "bad", "a", 1))
+        if before:
+            run = small.warehouse.dbt(small.home, "run", env=before, check=False)
+            assert "killed" in run.output
+        small.write({"bad": quarantined(call)})
+        amid = {"AFTER": after, "AMID": adds}
+        run = small.warehouse.dbt(small.home, "run", env=amid, check=False)
+        assert "was written while this run worked" in run.output
+        small.warehouse.dbt(small.home, "run")
+        assert small.warehouse.sql(counts) == [(1 + number, 2 + number)]
+    # that rows have one column more makes no old row another one
+    small.warehouse.sql(f"alter table {raw} add columns (tags array<string>, at timestamp)")
+    # another row: Spark's hashes pass over a null within an array; what is refused is known in
+    # each zone
+    for tags, zone in (("array()", "UTC"), ("array(null)", "Asia/Kolkata")):
         small.warehouse.sql(
             f"insert into {raw} select '20260101000000' || lpad('3', 21, '0'), '?', null, null, 3,"
-            f" 'bad', 'a', 1, {tags}"
+            f" 'bad', 'a', 1, {tags}, timestamp'2026-01-01 00:00:00Z'",
+            f"set spark.sql.session.timeZone={zone}",
         )
-        small.warehouse.dbt(small.home, "run", "--select", "bad")
-    assert small.warehouse.sql(f"select count(*) from {small.schema}.bad") == [(3,)]
+        try:
+            small.warehouse.dbt(small.home, "run")
+        finally:
+            small.warehouse.sql("reset spark.sql.session.timeZone")
+    assert small.warehouse.sql(counts) == [(5, 6)]
 
 
 def test_a_stream_goes_on_from_no_state_that_does_not_fit(small: Small) -> None:

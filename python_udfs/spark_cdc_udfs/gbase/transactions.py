@@ -111,7 +111,7 @@ class Transactions:
     def open_records(self) -> list[Records]:
         """Give the records of the transactions that have not ended: of each, those of a batch."""
         return [
-            self._parts[one.part].take(np.arange(one.start, one.end))
+            self._parts[one.part].take(np.arange(one.start, one.end)).compact()
             for ranges in self._open.values()
             for one in ranges
         ]
