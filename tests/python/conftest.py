@@ -172,6 +172,10 @@ def lint(compiled: Path) -> list[str]:
     return findings
 
 
+# Little is done often: Java compiles it once, not a second time for speed, which is a third of all
+# work. What is compiled so needs more room, or Java throws it away and begins anew.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+
 SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
 
 
@@ -181,6 +185,7 @@ def start_server(home: Path, port: int, *options: str) -> None:
     # statements run at a time.
     settings = {
         "spark.driver.memory": "3g",
+        "spark.driver.extraJavaOptions": QUICK,
         "spark.sql.shuffle.partitions": "2",
         "spark.hadoop.hive.server2.async.exec.threads": "4",
     }
@@ -202,7 +207,7 @@ INTERPRETED = (
 
 
 # The metastore does not wait for the disk: for servers that nobody kills.
-UNSYNCED = ("--conf", "spark.driver.extraJavaOptions=-Dderby.system.durability=test")
+UNSYNCED = ("--conf", f"spark.driver.extraJavaOptions={QUICK} -Dderby.system.durability=test")
 
 # Neither format keeps the range of any column unasked. By default Delta does for the first 32 and
 # Iceberg for 100: tables of more have nothing but what the models ask for.
@@ -273,6 +278,7 @@ def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         "DBT_TARGET_PATH": str(home / "target"),
         "DBT_LOG_PATH": str(home / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "JDK_JAVA_OPTIONS": QUICK,
     }
     command = [sys.executable, "-m", "spark_cdc_udfs.dbt_session", "build", "--target", "session"]
     with (home / "output").open("wb") as output:
@@ -288,19 +294,20 @@ def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     build.wait()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def ahead(request: pytest.FixtureRequest) -> None:
-    """Begin with the session where a test needs it: tests without Spark leave a core for it."""
-    if any("in_session" in item.fixturenames for item in request.session.items):  # type: ignore[attr-defined]  # all are functions
-        request.getfixturevalue("in_session")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests without Spark first."""
-    items.sort(key=lambda item: not item.path.name.startswith(("test_gbase_", "test_simulation")))
+    """Where tests run in two processes: bring together those that need one thing."""
+    for item in items:
+        needs = set(item.fixturenames)  # type: ignore[attr-defined]  # all are functions
+        if needs & {"built", "lake", "cluster"}:
+            group = "demo"
+        elif "warehouse" in needs:
+            group = "warehouse"
+        else:
+            group = item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
-def built(warehouse: Warehouse) -> DbtRun:
-    """`dbt build` of the whole project over Thrift."""
+def built(warehouse: Warehouse, in_session: Session) -> DbtRun:
+    """`dbt build` of the whole project over Thrift, while it is built in a session, too."""
     return warehouse.dbt(ROOT, "build", profiles=PROFILES)

@@ -22,15 +22,13 @@ from typing import Any
 
 import pyspark
 import pytest
-from conftest import INTERPRETED, PROFILES, ROOT, DbtRun, Warehouse, free_port, running
+from conftest import INTERPRETED, PROFILES, QUICK, ROOT, DbtRun, Warehouse, free_port, running
 from spark_cdc_udfs import __version__
 from spark_cdc_udfs.directory import wait_for
 from spark_cdc_udfs.java import find_java
 from test_demo import differences, tables
 
 WORKERS = ("worker-1", "worker-2")
-# Little is done more than once: compiling it a second time takes longer than it saves.
-QUICK = "-XX:TieredStopAtLevel=1"
 USER = "metastore"
 
 # Debian and Homebrew have them outside of PATH.
