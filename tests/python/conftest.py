@@ -199,7 +199,7 @@ def start_server(home: Path, port: int, *options: str) -> None:
 
 
 # Without code that Spark generates and Java compiles: sooner done with small tables. Nothing may
-# come out otherwise; the demo, generated workloads and increments on parquet have it.
+# come out otherwise; the demo in a session, generated workloads and increments on parquet have it.
 INTERPRETED = (
     *("--conf", "spark.sql.codegen.wholeStage=false"),
     *("--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
@@ -238,13 +238,20 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def interpreted(warehouse: Warehouse) -> Iterator[None]:
-    """Do without generated code in the tests of a module; a setting holds for all clients."""
+@contextlib.contextmanager
+def interpreting(warehouse: Warehouse) -> Iterator[None]:
+    """Do without generated code; a setting holds for all clients."""
     settings = [word for word in INTERPRETED if word != "--conf"]
     warehouse.sql(*(f"set {setting}" for setting in settings))
     yield
     warehouse.sql(*(f"reset {setting.split('=')[0]}" for setting in settings))
+
+
+@pytest.fixture(scope="module")
+def interpreted(warehouse: Warehouse) -> Iterator[None]:
+    """Do without generated code in the tests of a module."""
+    with interpreting(warehouse):
+        yield
 
 
 @pytest.fixture(scope="session", params=["iceberg", "delta"])
@@ -294,6 +301,7 @@ def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     build.wait()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in two processes: bring together those that need one thing."""
     for item in items:
@@ -310,4 +318,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def built(warehouse: Warehouse, in_session: Session) -> DbtRun:
     """`dbt build` of the whole project over Thrift, while it is built in a session, too."""
-    return warehouse.dbt(ROOT, "build", profiles=PROFILES)
+    with interpreting(warehouse):
+        return warehouse.dbt(ROOT, "build", profiles=PROFILES)
