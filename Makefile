@@ -58,7 +58,7 @@ docs: env
 
 test: env
 	@$(MAKE) --no-print-directory -j 4 $(NEWEST)/.made services lint-python lint-sql
-	pytest -n 2 --dist loadgroup
+	pytest -n 2
 
 services:
 	@scripts/java

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from dbt_process import run_dbt
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -301,18 +302,22 @@ def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     build.wait()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in two processes: bring together those that need one thing."""
-    for item in items:
-        needs = set(item.fixturenames)  # type: ignore[attr-defined]  # all are functions
-        if needs & {"built", "lake", "cluster"}:
-            group = "demo"
-        elif "warehouse" in needs:
-            group = "warehouse"
-        else:
-            group = item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+class TogetherByServer(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
+    """Where tests run in several processes: those that need one server run in one of them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0].rsplit("/")[-1].removesuffix(".py")
+        if file in ("test_cluster", "test_demo") or nodeid.endswith(("[iceberg]", "[delta]")):
+            return "the demo, and table formats"
+        if file.startswith(
+            ("test_gbase_", "test_simulation", "test_make", "test_server", "test_crashes")
+        ):
+            return file
+        return "one server"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TogetherByServer:
+    return TogetherByServer(config, log)
 
 
 @pytest.fixture(scope="session")
