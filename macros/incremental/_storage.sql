@@ -270,7 +270,7 @@
         {#- back from the snapshot that is current now, over those that only put files together -#}
         {%- set walk = namespace(at=spark_cdc._version(run, relation)) -%}
         {%- set snapshots = 'select snapshot_id, parent_id, operation from ' ~ relation ~ '.snapshots order by committed_at desc' -%}
-        {%- for row in run_query(snapshots) -%}
+        {%- for row in (run_query(snapshots) if walk.at != version else []) -%}
             {%- if walk.at != version and walk.at == row['snapshot_id'] and row['operation'] == 'replace' -%}
                 {%- set walk.at = row['parent_id'] -%}
             {%- endif -%}

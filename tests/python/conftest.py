@@ -302,7 +302,7 @@ def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     build.wait()
 
 
-class TogetherByServer(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
+class TogetherByServer(LoadScopeScheduling):  # type: ignore[misc]  # a class without types: see its import
     """Where tests run in several processes: those that need one server run in one of them."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -728,7 +728,7 @@ def test_a_row_that_another_run_adds_meanwhile_is_there_once(small: Small) -> No
     counts = f"select (select count(*) from {small.schema}.bad), (select count(*) from {kept})"
     killed: dict[str, str] = {"KILLED": f"insert into {kept}"}
     sparse = decoded("raw").replace("key=", "qlik_sparse_updates=true, key=")
-    # with each what was there before the run, of the bad rows and of all
+    # the call of this time; what a run before it is killed at; after which table the row is added
     for number, (call, before, after) in enumerate(
         (
             (decoded("raw"), killed, "read"),
