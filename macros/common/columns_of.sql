@@ -31,11 +31,16 @@
         {%- endif -%}
     {%- endif -%}
     {%- if not columns -%}
+        {%- set is_source = node is none or node.resource_type == 'source' -%}
         {{ spark_cdc._stop(
             'columns_of',
             relation ~ ' neither exists nor has declared columns',
-            'a relation that exists, or one whose YAML declares its columns in table order, each with a data_type',
+            'a relation that exists' ~ ('' if is_source else ', such as a model that was built before')
+            ~ ', or one whose YAML declares its columns in table order, each with a data_type',
             'sources: [{name: erp, tables: [{name: orders__ct, columns: [{name: header__change_seq, data_type: string}]}]}]'
+            if is_source
+            else 'dbt run --select ' ~ node.name ~ ', or models: [{name: ' ~ node.name
+            ~ ', columns: [{name: cdc_source, data_type: string}]}]'
         ) }}
     {%- endif -%}
     {{ return(columns) }}

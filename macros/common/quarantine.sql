@@ -2,7 +2,7 @@
 {%- macro quarantine(decoder, relation) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- set rows = spark_cdc._of_decoder('quarantine', decoder) -%}
-    {%- set layout = spark_cdc['_layout_' ~ decoder](relation, *varargs, **kwargs) -%}
+    {%- set layout = spark_cdc._layout_of('quarantine', decoder, relation, *varargs, **kwargs) -%}
     {%- do spark_cdc._declare({'builds': 'quarantine', 'decoder': decoder, 'layout': layout, 'definition': dict(layout, relation='')}) -%}
     {{ return(rows(layout)) }}
 {%- endmacro -%}
@@ -21,4 +21,16 @@
         ) }}
     {%- endif -%}
     {{ return(spark_cdc[prefix ~ decoder]) }}
+{%- endmacro -%}
+
+{#- What a decoder makes of its arguments, which `quarantine` and `raw_counts` are given, too. -#}
+{%- macro _layout_of(me, decoder, relation) -%}
+    {%- set accepted = spark_cdc[decoder].macro.arguments | map(attribute='name') | list -%}
+    {%- for name in kwargs if name not in accepted -%}
+        {{ spark_cdc._stop(
+            me, 'there is an argument ' ~ name, 'what ' ~ decoder ~ ' has: ' ~ accepted | join(', '),
+            "{{ spark_cdc." ~ me ~ "('" ~ decoder ~ "', source('erp', 'orders'), key=['order_id']) }}"
+        ) }}
+    {%- endfor -%}
+    {{ return(spark_cdc['_layout_' ~ decoder](relation, *varargs, **kwargs)) }}
 {%- endmacro -%}

@@ -2,5 +2,5 @@
 {%- macro raw_counts(decoder, relation) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- set counts = spark_cdc._of_decoder('raw_counts', decoder) -%}
-    {{ return(counts(spark_cdc['_layout_' ~ decoder](relation, *varargs, **kwargs))) }}
+    {{ return(counts(spark_cdc._layout_of('raw_counts', decoder, relation, *varargs, **kwargs))) }}
 {%- endmacro -%}

@@ -879,5 +879,10 @@ def test_a_session_that_begins_at_the_restart_position_loses_nothing(seed: int) 
     assert found == set(in_runs("c", [rows])[0])
 
 
-def test_nothing_read_begins_at_the_beginning() -> None:
+def test_nothing_read_begins_where_the_session_began() -> None:
+    class Quiet:
+        def read(self) -> bytes:
+            return b""
+
     assert RestartPosition().position == 0
+    assert land(Quiet(), "b", print, position=7) == 7

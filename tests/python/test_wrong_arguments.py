@@ -103,6 +103,7 @@ STREAM: list[tuple[str, str]] = [
     ("chunks, 7, ['id'], columns={'id': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_encoding=8", "gbase_encoding is 8"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_rtrim_char='yes'", "gbase_rtrim_char is yes"),
+    (f"chunks, 7, ['id'], {ACCOUNT}", A_VIEW := "is a view, which cannot call the functions"),
 ]
 APPLIED: list[tuple[str, str]] = [
     ("changes, key=['id', 'nr']", "key names the column nr, which is not there"),
@@ -136,10 +137,15 @@ CASES: list[tuple[str, str, str]] = [
             ("'qlik_change_table', ct, key=['nr']", "key names the column nr"),
             ("'qlik_change_table', ct, key=['id'], mask_byte_order='x'", "mask_byte_order is x"),
             ("'qlik_change_table', undeclared, key=['id']", "neither exists nor has declared"),
+            ("'qlik_change_table', ct, ['id'], mask_order='x'", "there is an argument mask_order"),
+            ("'gbase_capture', chunks, 7, ['id'], mask_byte_order='big'", "table_id, key, columns"),
+            (f"'gbase_capture', chunks, 7, ['id'], {ACCOUNT}", A_VIEW),
         )
     ),
     ("columns_of", "'erp.orders'", "the relation is a text, erp.orders"),
     ("columns_of", "undeclared", "neither exists nor has declared columns"),
+    ("columns_of", "undeclared", "example:  sources: [{name: erp"),
+    ("columns_of", "ref('not_built')", "example:  dbt run --select not_built, or models: [{name"),
     ("columns_of", "untyped", "its YAML declares no data_type for id"),
 ]
 
@@ -152,7 +158,7 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
     models.mkdir()
     (project / "dbt_project.yml").write_text(
         "name: wrong_arguments\nprofile: consumer\n"
-        "models: {+materialized: view}\nflags: {send_anonymous_usage_stats: false}\n"
+        "models: {+materialized: table}\nflags: {send_anonymous_usage_stats: false}\n"
     )
     (project / "packages.yml").write_text(yaml.dump({"packages": [{"local": str(ROOT)}]}))
     tables = [
@@ -166,16 +172,20 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
         for name, columns in RELATIONS.items()
     ]
     (models / "sources.yml").write_text(yaml.dump({"sources": [{"name": "erp", "tables": tables}]}))
-    for number, (macro, given, _) in enumerate(CASES):
+    for number, (macro, given, said) in enumerate(CASES):
+        config = "{{ config(materialized='view') }}\n" if said == A_VIEW else ""
         sets = "".join(
             f"{{%- set {name} = source('erp', '{name}') %}}\n" for name in sorted(RELATIONS)
         )
         call = f"{{{{ spark_cdc.{macro}({given}) }}}}\n"
-        (models / f"case_{number}.sql").write_text(sets + call)
+        (models / f"case_{number}.sql").write_text(config + sets + call)
+    (models / "not_built.sql").write_text("select 1 as id")
     profiles = ROOT / "tests" / "consumer"
     env = {"SPARK_CDC_SCHEMA": "wrong_arguments"}
     warehouse.dbt(project, "deps", profiles=profiles, env=env)
-    run = warehouse.dbt(project, "run", profiles=profiles, env=env, check=False)
+    run = warehouse.dbt(
+        project, "run", "--exclude", "not_built", profiles=profiles, env=env, check=False
+    )
     return {name: result["message"] or "" for name, result in run.results().items()}
 
 

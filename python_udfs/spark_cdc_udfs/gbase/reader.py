@@ -18,18 +18,24 @@ class Reader(Protocol):
 
 
 class RestartPosition:
-    """Follow the records of one session, to know where the next one must begin."""
+    """Follow the records of one session, to know where the next one must begin.
 
-    def __init__(self) -> None:
+    `position` is where this one began: 0, or what the last one gave.
+    """
+
+    def __init__(self, position: int = 0) -> None:
         self._framer = Framer()
         self._records = KnownRecords()
         self._next = 0
         self._open: dict[int, int] = {}  # transaction id -> sequence of its BEGINTX
-        self._last = 0
+        self._last = position
 
     @property
     def position(self) -> int:
-        """Where to begin: at the oldest open transaction, else at the last record; 0 for none."""
+        """Where to begin: at the oldest open transaction, else at the last record.
+
+        Where no record was seen, where this session began.
+        """
         return min(self._open.values(), default=self._last)
 
     def feed(self, payload: bytes) -> None:
@@ -54,14 +60,19 @@ class RestartPosition:
 
 
 def land(
-    reader: Reader, capture_id: str, write: Callable[[dict[str, Any]], None], first: int = 1
+    reader: Reader,
+    capture_id: str,
+    write: Callable[[dict[str, Any]], None],
+    first: int = 1,
+    position: int = 0,
 ) -> int:
     """Store each read of a session as a row, and return the position to begin the next one at.
 
-    `write` stores a row: `capture_id`, `chunk_number` (from `first` on) and `payload`. What it
-    raises ends the landing; what was stored until then is good.
+    `write` stores a row: `capture_id`, `chunk_number` (from `first` on) and `payload`. What it, or
+    the reader, raises ends the landing: what was stored until then is good, and the next session
+    begins where this one did, at `position`, 0 for the first of all.
     """
-    restart = RestartPosition()
+    restart = RestartPosition(position)
     number = first
     while payload := reader.read():
         write({"capture_id": capture_id, "chunk_number": number, "payload": payload})
