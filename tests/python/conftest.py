@@ -177,6 +177,13 @@ def lint(compiled: Path) -> list[str]:
 # work. What is compiled so needs more room, or Java throws it away and begins anew.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 
+# The one server for most tests lives long enough to compile what it does most often for speed.
+WARM = (
+    "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3000"
+    " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
+    " -XX:ReservedCodeCacheSize=512m"
+)
+
 SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
 
 
@@ -207,8 +214,10 @@ INTERPRETED = (
 )
 
 
-# The metastore does not wait for the disk: for servers that nobody kills.
-UNSYNCED = ("--conf", f"spark.driver.extraJavaOptions={QUICK} -Dderby.system.durability=test")
+def unsynced(java: str) -> tuple[str, str]:
+    """Options of a server that nobody kills: its metastore does not wait for the disk."""
+    return ("--conf", f"spark.driver.extraJavaOptions={java} -Dderby.system.durability=test")
+
 
 # Neither format keeps the range of any column unasked. By default Delta does for the first 32 and
 # Iceberg for 100: tables of more have nothing but what the models ask for.
@@ -235,7 +244,7 @@ def running(home: Path, *options: str, table_format: str = "parquet") -> Iterato
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
-    with running(tmp_path_factory.mktemp("warehouse"), *UNSYNCED) as started:
+    with running(tmp_path_factory.mktemp("warehouse"), *unsynced(WARM)) as started:
         yield started
 
 
@@ -262,7 +271,7 @@ def lake(
     """Give a server for each table format, to all tests that want one."""
     table_format: str = request.param
     home = tmp_path_factory.mktemp(table_format)
-    with running(home, *INTERPRETED, *UNSYNCED, *UNASKED, table_format=table_format) as started:
+    with running(home, *INTERPRETED, *unsynced(QUICK), *UNASKED, table_format=table_format) as started:
         yield started
 
 
