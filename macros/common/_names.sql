@@ -33,11 +33,15 @@ named_struct(
 
 {#- The names of `asked` as `known` (a list of names) spells them; a name that is not there stops. -#}
 {%- macro _resolve_names(macro_name, argument, asked, known, example) -%}
-    {%- if asked is string or asked is mapping or asked is not iterable -%}
-        {{ spark_cdc._stop(macro_name, argument ~ ' is ' ~ asked, argument ~ ' takes a list of column names', example) }}
+    {%- if asked is undefined or asked is string or asked is mapping or asked is not iterable -%}
+        {{ spark_cdc._stop(
+            macro_name, argument ~ ' is ' ~ ('not defined' if asked is undefined else asked),
+            argument ~ ' takes a list of column names', example
+        ) }}
     {%- endif -%}
-    {%- set spelled = {} -%}
+    {%- set spelled, alike = {}, [] -%}
     {%- for name in known -%}
+        {%- if name | lower in spelled -%}{%- do alike.append(name | lower) -%}{%- endif -%}
         {%- do spelled.update({name | lower: name}) -%}
     {%- endfor -%}
     {%- set resolved = [] -%}
@@ -48,6 +52,12 @@ named_struct(
                 argument ~ ' names the column ' ~ name ~ ', which is not there',
                 'the columns ' ~ known | join(', '),
                 example
+            ) }}
+        {%- endif -%}
+        {%- if name | lower in alike -%}
+            {{ spark_cdc._stop(
+                macro_name, argument ~ ' names the column ' ~ name ~ ', of which there are two, but for their case',
+                'names that differ in more: rename one in a view and give that view as the relation', example
             ) }}
         {%- endif -%}
         {%- if spelled[name | lower] in resolved -%}
@@ -74,8 +84,15 @@ named_struct(
     ) }}
 {%- endmacro -%}
 
-{#- Stops for columns that no table of change data can have here: reserved names, no type, types without equality. -#}
-{%- macro _check_table_columns(macro_name, columns, example) -%}
+{#- Stops for columns that no table of change data can have here: reserved names, no type, types without equality; and where
+    `there`, the names in its relation, have what cannot stand in SQL that is laid out. -#}
+{%- macro _check_table_columns(macro_name, columns, there, example) -%}
+    {%- for name in there if '\n' in name or '\r' in name -%}
+        {{ spark_cdc._stop(
+            macro_name, 'there is a line break in the name of the column ' ~ tojson(name), 'names without one: rename it in a view',
+            'create view orders_renamed (order_id, order_no) as select * from …'
+        ) }}
+    {%- endfor -%}
     {%- for name, data_type in columns.items() -%}
         {%- if columns | map('lower') | select('equalto', name | lower) | list | length > 1 -%}
             {{ spark_cdc._stop(

@@ -34,6 +34,22 @@
     {{ return(value) }}
 {%- endmacro -%}
 
+{#- Stops where one type is nested and another than is there: a cast loses single values within, and goes by the places of
+    fields, not by their names. -#}
+{%- macro _check_cast(macro_name, name, type_there, data_type) -%}
+    {%- set types = [] -%}
+    {%- for one in (type_there, data_type) -%}
+        {%- do types.append(modules.re.sub('[\\s`]', '', one | lower) | replace('integer', 'int')) -%}
+    {%- endfor -%}
+    {%- if types[0] != types[1] and '<' in types | join -%}
+        {{ spark_cdc._stop(
+            macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type,
+            'the type that it has there: no value within another is cast. Cast it in a view, and give that view as the relation',
+            'create view … as select * except (' ~ name ~ '), from_json(' ~ name ~ ", 'array<int>') as " ~ name ~ ' from …'
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
 {#- Whether a cast, `value`, neither rounds nor cuts: false or null where it does; none where it cannot. -#}
 {%- macro _is_exact(expression, type_there, value, data_type) -%}
     {%- set there, wanted = spark_cdc._type_facts(type_there), spark_cdc._type_facts(data_type) -%}
@@ -48,6 +64,9 @@
         {%- elif wanted.family == 'date' -%}
             {#- Spark passes over all that comes behind a date -#}
             {{ return(text ~ " rlike '^ *[^ T]+([ T][ 0:.+-]*Z? *)?$'") }}
+        {%- elif wanted.family == 'timestamp' -%}
+            {#- one without a zone, of a text that has one -#}
+            {{ return(text ~ " rlike '^ *[+-]?[0-9]{4}[0-9-]*([ T][0-9:.]*)? *$'") }}
         {%- elif wanted.family == 'floating' -%}
             {{ return('abs(' ~ value ~ ") <> cast('infinity' as double)\nor " ~ text ~ " rlike '(?i)inf'") }}
         {%- endif -%}
@@ -59,7 +78,9 @@
     {%- elif
         (there.family == 'decimal' and wanted.family in ('decimal', 'integer') and there.scale > wanted.scale)
         or (there.family == 'floating' and wanted.family in ('decimal', 'integer'))
-        or (there.family == 'timestamp' and wanted.family == 'date') -%}
+        or (there.family == 'timestamp' and wanted.family in ('date', 'integer', 'decimal', 'floating'))
+        or (there.family in ('integer', 'decimal', 'floating') and wanted.family == 'boolean')
+        or (there.family in ('decimal', 'floating') and wanted.family == 'timestamp') -%}
         {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
         {{ return('try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression) }}
     {%- endif -%}
@@ -73,6 +94,7 @@
         'decimal': ('decimal', 'dec', 'numeric'),
         'floating': ('float', 'real', 'double'),
         'integer': ('tinyint', 'byte', 'smallint', 'short', 'int', 'integer', 'bigint', 'long'),
+        'boolean': ('boolean',),
         'date': ('date',),
         'timestamp': ('timestamp', 'timestamp_ltz', 'timestamp_ntz'),
     } -%}
@@ -126,8 +148,7 @@ to_json(
 {%- endmacro -%}
 
 {#- A value with all binary in it as hexadecimal text, which to_json writes as base64: itself, in the fields of structs, in
-    arrays and maps. None where the type cannot be read: Spark writes the names of fields without quotes, and of a struct with
-    many fields only the first ones. -#}
+    arrays and maps. None where the type cannot be read: Spark writes the names of fields without quotes. -#}
 {%- macro _with_hex(value, data_type, depth=0) -%}
     {%- set nested = modules.re.fullmatch('(?is)\\s*(array|map|struct)\\s*<(.*)>\\s*', data_type) -%}
     {%- if modules.re.fullmatch('(?is)\\s*binary(\\s+not\\s+null)?(\\s+comment\\b.*)?', data_type) -%}
@@ -145,7 +166,8 @@ to_json(
             {%- if found is none -%}{{ return(none) }}{%- endif -%}
             {%- set name = found.group(1) -%}
             {%- set name = name[1:-1] | replace('``', '`') if name.startswith('`') else name -%}
-            {%- set part = spark_cdc._with_hex(value ~ '.' ~ spark_cdc._quote(name), found.group(2), depth) -%}
+            {#- not with a point: a column may have the name of its relation -#}
+            {%- set part = spark_cdc._with_hex(value ~ '[' ~ spark_cdc._literal(name) ~ ']', found.group(2), depth) -%}
             {%- do parts.append(none if part is none else spark_cdc._literal(name) ~ ', ' ~ part) -%}
         {%- endfor -%}
     {%- else -%}

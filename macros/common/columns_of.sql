@@ -98,6 +98,7 @@
         {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
             {%- do columns.update({column.col_name: column.data_type}) -%}
         {%- endfor -%}
+        {%- do spark_cdc._complete_types(columns, '(' ~ render(node.raw_code) ~ ')') -%}
     {%- endif -%}
     {{ return(columns) }}
 {%- endmacro -%}
@@ -144,5 +145,21 @@
         {%- if not row[1] -%}{%- set is_behind.columns = true -%}{%- endif -%}
         {%- if not is_behind.columns -%}{%- do columns.update({row[0]: row[1]}) -%}{%- endif -%}
     {%- endfor -%}
+    {%- do spark_cdc._complete_types(columns, relation) -%}
     {{ return(columns) }}
+{%- endmacro -%}
+
+{#- Writes the types in a dict of columns out where Spark, asked to describe them, left fields of a struct out. Not that of
+    cdc_before, whose fields are those of its table. -#}
+{%- macro _complete_types(columns, relation) -%}
+    {%- set cut = [] -%}
+    {%- for name, data_type in columns.items() if modules.re.search('[.]{3} \\d+ more field', data_type) and name != 'cdc_before' -%}
+        {%- do cut.append(name) -%}
+    {%- endfor -%}
+    {%- if cut -%}
+        {%- set types = [] -%}
+        {%- for name in cut -%}{%- do types.append('typeof(any_value(' ~ spark_cdc._quote(name) ~ '))') -%}{%- endfor -%}
+        {%- set row = run_query('select ' ~ types | join(', ') ~ ' from (select * from ' ~ relation ~ ' limit 0) as no_rows').rows[0] -%}
+        {%- for name in cut -%}{%- do columns.update({name: row[loop.index0]}) -%}{%- endfor -%}
+    {%- endif -%}
 {%- endmacro -%}

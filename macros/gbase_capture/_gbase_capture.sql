@@ -38,7 +38,8 @@
             "columns={'id': 'int', 'amount': 'decimal(12,2)'}"
         ) }}
     {%- endif -%}
-    {%- do spark_cdc._check_table_columns(me, columns, example) -%}
+    {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
+    {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
     {%- set encoding = var('spark_cdc_gbase_encoding', 'utf-8') if gbase_encoding is none else gbase_encoding -%}
     {%- if encoding is not string -%}
         {{ spark_cdc._stop(

@@ -83,7 +83,7 @@
             {%- do table_columns.update({name: columns[name]}) -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- do spark_cdc._check_table_columns(me, table_columns, example) -%}
+    {%- do spark_cdc._check_table_columns(me, table_columns, in_relation, example) -%}
     {%- if not table_columns -%}
         {{ spark_cdc._stop(me, relation ~ ' has header columns only', 'a change table with data columns', example) }}
     {%- endif -%}
@@ -92,6 +92,7 @@
     {%- set bits, sources = {}, {} -%}
     {%- for name in table_columns -%}
         {%- for there in data_columns if there | lower == name | lower -%}
+            {%- do spark_cdc._check_cast(me, name, in_relation[there], table_columns[name]) -%}
             {%- do bits.update({name: first_bit + data_columns.index(there)}) -%}
             {%- do sources.update({name: there}) -%}
         {%- endfor -%}

@@ -244,7 +244,8 @@ def running(home: Path, *options: str, table_format: str = "parquet") -> Iterato
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     """Give one server to all tests."""
-    with running(tmp_path_factory.mktemp("warehouse"), *unsynced(WARM)) as started:
+    home = tmp_path_factory.mktemp("warehouse")
+    with running(home, *unsynced(WARM)) as started:
         yield started
 
 
@@ -271,7 +272,8 @@ def lake(
     """Give a server for each table format, to all tests that want one."""
     table_format: str = request.param
     home = tmp_path_factory.mktemp(table_format)
-    with running(home, *INTERPRETED, *unsynced(QUICK), *UNASKED, table_format=table_format) as started:
+    options = (*INTERPRETED, *unsynced(QUICK), *UNASKED)
+    with running(home, *options, table_format=table_format) as started:
         yield started
 
 

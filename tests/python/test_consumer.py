@@ -97,6 +97,66 @@ def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer
     assert {row["text"]: row["seconds"] for row in rows} == expected
 
 
+def show(warehouse: Warehouse, consumer: Path, select: str) -> dict[str, str | None]:
+    """Run a query of one row, in which macros stand, and give that row."""
+    shown = warehouse.dbt(consumer, "--quiet", "show", "--inline", select, "--output", "json")
+    row: dict[str, str | None] = json.loads(shown.output[shown.output.index("{") :])["show"][0]
+    return row
+
+
+INEXACT = [
+    ("'2024-03-15T10:20:30'", "string", "timestamp_ntz", "2024-03-15 10:20:30"),
+    ("'2024-03-15'", "string", "timestamp_ntz", "2024-03-15 00:00:00"),
+    ("'2024-03-15T10:20:30+05:30'", "string", "timestamp_ntz", None),
+    ("'2024-03-15 10:20:30Z'", "string", "timestamp_ntz", None),
+    ("'2024-03-15 10:20:30 Europe/Paris'", "string", "timestamp_ntz", None),
+    ("timestamp'2022-01-01 00:00:00Z'", "timestamp", "bigint", "1640995200"),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "bigint", None),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,2)", "1640995200.75"),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,1)", None),
+    ("1640995200.7500001BD", "decimal(17,7)", "timestamp", None),
+    ("1", "int", "boolean", "true"),
+    ("0", "int", "boolean", "false"),
+    ("5", "int", "boolean", None),
+    ("cast('NaN' as double)", "double", "boolean", None),
+    ("true", "boolean", "int", "1"),
+]
+
+
+def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consumer: Path) -> None:
+    values = ", ".join(
+        f"cast({{{{ spark_cdc._typed({json.dumps(value)}, '{there}', '{wanted}') }}}} as string)"
+        f" as c{number}"
+        for number, (value, there, wanted, _) in enumerate(INEXACT)
+    )
+    row = show(warehouse, consumer, f"select {values}")
+    assert list(row.values()) == [expected for *_, expected in INEXACT]
+
+
+def test_structs_are_quarantined_verbatim(
+    warehouse: Warehouse, consumer: Path, sources: str
+) -> None:
+    """One that is named as its relation, and one of which Spark does not describe all fields."""
+    fields = ", ".join(f"f{number}: int" for number in range(30))
+    values = ", ".join(f"'f{number}', {number}" for number in range(30))
+    warehouse.sql(
+        "create table consumer_built_erp.doc (header__change_seq string, header__change_oper"
+        " string, id int, doc struct<body: binary>, body string,"
+        f" wide struct<{fields}, page: binary>) using parquet",
+        "insert into consumer_built_erp.doc select 'bad', 'I', 1, named_struct('body', X'AB'),"
+        f" 'other', named_struct({values}, 'page', X'CD')",
+    )
+    relation = "api.Relation.create(schema='consumer_built_erp', identifier='doc')"
+    row = show(
+        warehouse,
+        consumer,
+        "select get_json_object(raw, '$.doc.body') as doc, get_json_object(raw, '$.wide.page') as"
+        " page from ("
+        f"{{{{ spark_cdc.quarantine('qlik_change_table', {relation}, key=['id']) }}}}) as rows",
+    )
+    assert row == {"doc": "AB", "page": "CD"}
+
+
 def vector_tests() -> ModuleType:
     """Import the script that makes the unit tests of the vectors."""
     path = ROOT / "tests" / "vectors" / "make_unit_tests.py"

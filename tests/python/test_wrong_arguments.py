@@ -30,6 +30,9 @@ RELATIONS: dict[str, Columns] = {
     "has_variant": CHANGE_TABLE | TABLE | {"anything": "variant"},
     "has_deep_variant": CHANGE_TABLE | TABLE | {"anything": "struct<variant: array<variant>>"},
     "has_field_variant": CHANGE_TABLE | TABLE | {"anything": "struct<`a`: variant not null>"},
+    "nested": CHANGE_TABLE | {"id": "int", "tags": "array<string>", "o": "struct<a:int, b:int>"},
+    "two_alike": CHANGE_TABLE | {"id": "int", "Note": "string", "note": "string"},
+    "broken_name": CHANGE_TABLE | {"id": "int", "order\nno": "string"},
     "no_headers": TABLE,
     "no_operation": {"header__change_seq": "string", **TABLE},
     "headers_only": CHANGE_TABLE,
@@ -78,6 +81,11 @@ DECODER: list[tuple[str, str]] = [
     ("ct, key=['id'], columns={'id': ''}", "the type of the column id is empty"),
     ("ct, key=['id'], columns={'id': 'bigint', 'nr': 'int'}", "columns names the column nr"),
     ("ct, key=['id'], columns={'note': 'string'}", "key names the column id"),
+    ("nested, ['id'], {'id': 'int', 'tags': 'array<int>'}", "tags is array<string> and shall be"),
+    ("nested, ['id'], {'id': 'int', 'o': 'struct<b: int, a: int>'}", "is struct<a:int, b:int> and"),
+    ("two_alike, ['id']", "two columns are named Note, but for their case"),
+    ("two_alike, ['id'], {'id': 'int', 'Note': 'string'}", "Note, of which there are two, but for"),
+    ("broken_name, ['id'], {'id': 'int'}", 'a line break in the name of the column "order\\nno"'),
 ]
 ACCOUNT = "columns={'id': 'int', 'name': 'string'}"
 STREAM: list[tuple[str, str]] = [
@@ -101,6 +109,7 @@ STREAM: list[tuple[str, str]] = [
         "the column cdc_x begins with cdc_",
     ),
     ("chunks, 7, ['id'], columns={'id': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
+    ("chunks, 7, ['id'], columns={'id': 'int', 'a': 'array<int>'}", "a is string and shall be arr"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_encoding=8", "gbase_encoding is 8"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_rtrim_char='yes'", "gbase_rtrim_char is yes"),
     (f"chunks, 7, ['id'], {ACCOUNT}", A_VIEW := "is a view, which cannot call the functions"),
@@ -112,6 +121,7 @@ APPLIED: list[tuple[str, str]] = [
     ("changes, key='id'", "key is id"),
     ("changes, key={'id': 'bigint'}", "key is {'id': 'bigint'}"),
     ("changes, key=['id'], columns='note'", "columns is note"),
+    ("changes, key=['id'], columns=misspelt", "columns is not defined"),
     ("changes, key=['id'], columns=['nr']", "columns names the column nr, which is not there"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
     ("'erp.changes', key=['id']", "the relation is a text, erp.changes"),
