@@ -350,6 +350,54 @@ def test_later_batches_compare_greater_where_the_clock_goes_back(small: Small) -
         small.land("raw", (place, "U", 1, f"at {place}", "a", 1))
 
 
+# As the README has it, but for the names.
+WITH_LOAD = """{{{{ config(materialized='view') }}}}
+select
+    cdc_source, cdc_operation, cdc_sequence, cdc_commit_sequence, cdc_commit_at, cdc_transaction_id,
+    cdc_changed_columns, cdc_present_columns, cdc_before, cdc_metadata, cdc_batch, id, note
+from {{{{ ref('changes') }}}}
+union all
+select
+    'qlik_change_table', 'load', concat(repeat('0', 35), '.', id), repeat('0', 35),
+    timestamp'2026-01-01 00:00:00Z', null, null, null, null, null, '', id, note
+from {loaded}
+"""
+
+
+def test_a_full_load_lies_under_the_changes(small: Small) -> None:
+    small.begin("raw")
+    table = f"{small.schema}.loaded"
+    small.warehouse.sql(
+        f"create table {table} using parquet as select * from values"
+        " (1L, 'loaded'), (2L, 'loaded'), (7L, 'loaded') as rows (id, note)"
+    )
+    applied = "{{{{ spark_cdc.{}(ref('{}'), key=['id']) }}}}"
+    small.write(
+        {
+            "changes": decoded("raw"),
+            "with_load": WITH_LOAD.format(loaded=table),
+            "current": applied.format("current_state", "with_load"),
+            "history": applied.format("history", "with_load"),
+            "anew": "{{ config(materialized='table') }}" + applied.format("history", "with_load"),
+        }
+    )
+    small.land("raw", (1, "U", 1, "updated", "a", 1), (2, "I", 3, "first", "a", 1))
+    small.warehouse.dbt(small.home, "run")
+    assert small.notes("current") == [(1, "updated"), (2, "loaded"), (3, "first"), (7, "loaded")]
+    small.land("raw", (3, "D", 2, None, "a", 2), (4, "U", 3, "second", "a", 2))
+    log = small.warehouse.home / "dbt" / small.home.name / "logs" / "dbt.log"
+    said = len(log.read_text(encoding="utf-8"))
+    small.warehouse.dbt(small.home, "run")
+    assert "current__cdc_touched_" in log.read_text(encoding="utf-8")[said:]  # an increment
+    assert small.notes("current") == [(1, "updated"), (3, "second"), (7, "loaded")]
+    history = f"select * from {small.schema}."
+    assert not small.warehouse.difference(history + "history", history + "anew")
+    assert small.warehouse.sql(
+        f"select note, cdc_operation, cdc_ended_by from {small.schema}.history"
+        " where id <= 2 order by id, cdc_valid_from_sequence"
+    ) == [("loaded", "load", "update"), ("updated", "update", None), ("loaded", "load", "delete")]
+
+
 def test_a_version_outlives_a_truncate_once(small: Small) -> None:
     small.begin("raw")
     history = CURRENT.replace("current_state", "history")
