@@ -175,13 +175,13 @@ def lint(compiled: Path) -> list[str]:
 
 # Little is done often: Java compiles it once, not a second time for speed, which is a third of all
 # work. What is compiled so needs more room, or Java throws it away and begins anew.
-QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
 
 # The one server for most tests lives long enough to compile what it does most often for speed.
 WARM = (
     "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3000"
     " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
-    " -XX:ReservedCodeCacheSize=512m"
+    " -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
 )
 
 SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
@@ -320,6 +320,8 @@ class TogetherByServer(LoadScopeScheduling):  # type: ignore[misc]  # a class wi
         file = nodeid.split("::")[0].rsplit("/")[-1].removesuffix(".py")
         if file in ("test_cluster", "test_demo") or nodeid.endswith(("[iceberg]", "[delta]")):
             return "the demo, and table formats"
+        if file in ("test_increments", "test_workloads"):
+            return "generated changes"
         if file.startswith(
             ("test_gbase_", "test_simulation", "test_make", "test_server", "test_crashes")
         ):
