@@ -5,7 +5,7 @@
 {%- macro _layout_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
-    {%- if model.resource_type == 'model' and model.config.materialized == 'view' -%}
+    {%- if model is defined and model.resource_type == 'model' and model.config.materialized == 'view' -%}
         {{ spark_cdc._stop(
             me, model.name ~ ' is a view, which cannot call the functions that decode the bytes', 'a table, or cdc_incremental',
             "{{ config(materialized='table') }}"
