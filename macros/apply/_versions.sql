@@ -625,9 +625,11 @@ aggregate(
     {%- if increment is none -%}
         {{ return(event ~ '.' ~ sequence) }}
     {%- endif -%}
-    {%- set part = 1 if sequence == 'cdc_commit_sequence' else 2 -%}
+    {%- set place = event ~ '.cdc_sequence' -%}
+    {#- the first ~ stands behind a commit sequence, which has none; a view can make a sequence that has some -#}
+    {%- set own = 'substring_index(' ~ place ~ ", '~', 1)" if sequence == 'cdc_commit_sequence'
+        else 'substring(' ~ place ~ ", locate('~', " ~ place ~ ') + 1)' -%}
     {{ return(
-        "if(\n    " ~ event ~ ".cdc_commit_sequence like '%~',\n    split_part(" ~ event ~ ".cdc_sequence, '~', " ~ part
-        ~ '),\n    ' ~ event ~ '.' ~ sequence ~ '\n)'
+        'if(\n    ' ~ event ~ ".cdc_commit_sequence like '%~',\n    " ~ own ~ ',\n    ' ~ event ~ '.' ~ sequence ~ '\n)'
     ) }}
 {%- endmacro -%}

@@ -37,11 +37,8 @@
 {#- Stops where one type is nested and another than is there: a cast loses single values within, and goes by the places of
     fields, not by their names. -#}
 {%- macro _check_cast(macro_name, name, type_there, data_type) -%}
-    {%- set types = [] -%}
-    {%- for one in (type_there, data_type) -%}
-        {%- do types.append(modules.re.sub('[\\s`]', '', one | lower) | replace('integer', 'int')) -%}
-    {%- endfor -%}
-    {%- if types[0] != types[1] and '<' in types | join -%}
+    {%- set is_same = spark_cdc._spelled(type_there) == spark_cdc._spelled(data_type) -%}
+    {%- if not is_same and '<' in type_there ~ data_type -%}
         {{ spark_cdc._stop(
             macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type,
             'the type that it has there: no value within another is cast. Cast it in a view, and give that view as the relation',
@@ -79,12 +76,28 @@
         (there.family == 'decimal' and wanted.family in ('decimal', 'integer') and there.scale > wanted.scale)
         or (there.family == 'floating' and wanted.family in ('decimal', 'integer'))
         or (there.family == 'timestamp' and wanted.family in ('date', 'integer', 'decimal', 'floating'))
-        or (there.family in ('integer', 'decimal', 'floating') and wanted.family == 'boolean')
-        or (there.family in ('decimal', 'floating') and wanted.family == 'timestamp') -%}
+        or (there.family in ('integer', 'decimal', 'floating') and wanted.family in ('boolean', 'timestamp')) -%}
         {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
         {{ return('try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression) }}
     {%- endif -%}
     {{ return(none) }}
+{%- endmacro -%}
+
+{#- A type in one spelling, to be compared: Spark has several names for some, writes those of fields without quotes, and takes
+    a char or varchar for a string; their lengths count only `with_lengths`. -#}
+{%- macro _spelled(data_type, with_lengths=false) -%}
+    {%- set spelling = namespace(text=data_type | lower) -%}
+    {%- for pattern, name in {
+        '\\bcharacter\\b': 'char', '\\binteger\\b': 'int', '\\blong\\b': 'bigint', '\\bshort\\b': 'smallint',
+        '\\bbyte\\b': 'tinyint', '\\breal\\b': 'float', '\\b(dec|numeric)\\b': 'decimal', '\\btimestamp_ltz\\b': 'timestamp',
+        '\\bdecimal\\b(?!\\s*\\()': 'decimal(10,0)', '(\\bdecimal\\s*\\(\\s*\\d+\\s*)\\)': '\\1,0)', '\\bnot\\s+null\\b': ''
+    }.items() -%}
+        {%- set spelling.text = modules.re.sub(pattern, name, spelling.text) -%}
+    {%- endfor -%}
+    {%- if not with_lengths -%}
+        {%- set spelling.text = modules.re.sub('\\b(var)?char\\s*\\(\\s*\\d+\\s*\\)', 'string', spelling.text) -%}
+    {%- endif -%}
+    {{ return(modules.re.sub('[\\s`:]', '', spelling.text)) }}
 {%- endmacro -%}
 
 {#- What kind of type it is, none for those not asked about, and how many places a number of it has behind the point. -#}

@@ -132,11 +132,14 @@
     {%- if not (model is defined and model.spark_cdc_calls is defined) and not (is_ours and there and there.is_view) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
-    {{ return(spark_cdc._described(plain)) }}
+    {%- set columns = spark_cdc._described(plain) -%}
+    {%- do spark_cdc._complete_types(columns, plain) -%}
+    {{ return(columns) }}
 {%- endmacro -%}
 
-{#- The columns of a relation that exists, a dict of name -> type. The adapter's `get_columns_in_relation` ends where a name
-    begins with `#`. What comes behind the columns begins with a row that has no type. -#}
+{#- The columns of a relation that exists, a dict of name -> type; of a struct of many fields Spark leaves some out. The
+    adapter's `get_columns_in_relation` ends where a name begins with `#`. What comes behind the columns begins with a row
+    that has no type. -#}
 {%- macro _described(relation) -%}
     {%- set columns = {} -%}
     {%- set rows = run_query('describe table extended ' ~ relation).rows -%}
@@ -145,7 +148,6 @@
         {%- if not row[1] -%}{%- set is_behind.columns = true -%}{%- endif -%}
         {%- if not is_behind.columns -%}{%- do columns.update({row[0]: row[1]}) -%}{%- endif -%}
     {%- endfor -%}
-    {%- do spark_cdc._complete_types(columns, relation) -%}
     {{ return(columns) }}
 {%- endmacro -%}
 

@@ -39,12 +39,14 @@ with types as (
                 -- types as the YAML spells them, however long
                 -- noqa: disable=LT05
                 {%- for name in both %}
-                {%- set lengths = spark_cdc._text_lengths(declared[name]) %}
-                {%- set lengths_there = spark_cdc._text_lengths(types_there[name]) %}
+                {%- set has_lengths = modules.re.search('\\bchar|\\bvarchar', (declared[name] ~ ' ' ~ types_there[name]) | lower) %}
+                {%- set type_declared = spark_cdc._spelled(declared[name], with_lengths=true) %}
+                {%- set type_there = spark_cdc._spelled(types_there[name], with_lengths=true) %}
                 named_struct(
                     'column_name', {{ spark_cdc._literal(there[name]) }},
-                    {%- if lengths == lengths_there or ' more fields' in types_there[name] %}
-                    'declared', typeof(cast(null as {{ modules.re.sub(',\\s*', ', ', declared[name]) }})),
+                    {%- if not has_lengths or type_declared == type_there or ' more fields' in types_there[name] %}
+                    {%- set spaced = declared[name] if '`' in declared[name] else modules.re.sub(',\\s*', ', ', declared[name]) %}
+                    'declared', typeof(cast(null as {{ spaced }})),
                     'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
                     {%- else %}
                     'declared', {{ spark_cdc._literal(declared[name]) }},
@@ -70,12 +72,3 @@ select * from types
 where not (declared <=> actual)
 {%- endif -%}
 {%- endtest -%}
-
-{#- The types char(n) and varchar(n) that a type is or has, in order. -#}
-{%- macro _text_lengths(data_type) -%}
-    {%- set lengths = [] -%}
-    {%- for name, length in modules.re.findall('\\b(varchar|char)(?:acter)?\\s*\\(\\s*(\\d+)\\s*\\)', data_type | lower) -%}
-        {%- do lengths.append(name ~ '(' ~ length ~ ')') -%}
-    {%- endfor -%}
-    {{ return(lengths) }}
-{%- endmacro -%}

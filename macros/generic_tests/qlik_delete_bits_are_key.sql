@@ -6,6 +6,12 @@
 {%- set layout = spark_cdc._layout_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
+{#- of all data columns, also those that `columns` leaves out -#}
+{%- set bits = {} -%}
+{%- for name in layout.types_there if name not in layout.headers.values() -%}
+    {%- do bits.update({name: layout.first_bit + loop.index0}) -%}
+{%- endfor -%}
+{%- set of_all = dict(layout, bits=bits) -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
 deletes as (
@@ -13,12 +19,12 @@ deletes as (
         cdc_change_seq as change_seq,
         cdc_mask_as_written as change_mask,
         array_compact(array(
-            {%- for name in layout.columns %}
-            if({{ spark_cdc._qlik_has_bit(layout, name) }}, {{ spark_cdc._literal(name) }}, null){{ ',' if not loop.last }}
+            {%- for name in bits %}
+            if({{ spark_cdc._qlik_has_bit(of_all, name) }}, {{ spark_cdc._literal(name) }}, null){{ ',' if not loop.last }}
             {%- endfor %}
         )) as columns_with_bit,
         array(
-            {%- for name in layout.columns if name in layout.key -%}
+            {%- for name in bits if name | lower in layout.key | map('lower') -%}
             {{ spark_cdc._literal(name) }}{{ ', ' if not loop.last }}
             {%- endfor -%}
         ) as declared_key,

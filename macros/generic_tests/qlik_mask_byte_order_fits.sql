@@ -29,7 +29,7 @@ inserts as (
         concat(repeat('0', length(cdc_mask) % 2), cdc_mask) as cdc_mask,
         {{ spark_cdc._qlik_test_insert_fits(layout, names) | indent(8) }} as mask_fits
     from judged_alone
-    where cdc_operation = 'insert' and cdc_mask is not null
+    where cdc_operation = 'insert' and cdc_mask_as_written is not null
 ),
 
 -- the same masks read the other way
@@ -44,7 +44,7 @@ reread as (
         {{ spark_cdc._qlik_mask_words(other) | indent(8) }},
         {{ spark_cdc._qlik_mask_rest(other) }} as cdc_mask_rest
     from inserts
-    where not mask_fits
+    where not coalesce(mask_fits, false)
 )
 
 select

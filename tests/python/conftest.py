@@ -320,8 +320,6 @@ class TogetherByServer(LoadScopeScheduling):  # type: ignore[misc]  # a class wi
         file = nodeid.split("::")[0].rsplit("/")[-1].removesuffix(".py")
         if file in ("test_cluster", "test_demo") or nodeid.endswith(("[iceberg]", "[delta]")):
             return "the demo, and table formats"
-        if file in ("test_increments", "test_workloads"):
-            return "generated changes"
         if file.startswith(
             ("test_gbase_", "test_simulation", "test_make", "test_server", "test_crashes")
         ):

@@ -115,6 +115,9 @@ INEXACT = [
     ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,2)", "1640995200.75"),
     ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,1)", None),
     ("1640995200.7500001BD", "decimal(17,7)", "timestamp", None),
+    ("1640995200L", "bigint", "timestamp", "2022-01-01 00:00:00"),
+    ("1640995200000000L", "bigint", "timestamp", None),
+    ("9223372036854775807L", "bigint", "timestamp", None),
     ("1", "int", "boolean", "true"),
     ("0", "int", "boolean", "false"),
     ("5", "int", "boolean", None),
@@ -131,6 +134,21 @@ def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consum
     )
     row = show(warehouse, consumer, f"select {values}")
     assert list(row.values()) == [expected for *_, expected in INEXACT]
+
+
+def test_nested_types_have_several_spellings(warehouse: Warehouse, consumer: Path) -> None:
+    spelled = {
+        "array<bigint>": "array<long>",
+        "array<decimal(10,2)>": "ARRAY<dec(10, 2)>",
+        "array<decimal(10,0)>": "array<numeric>",
+        "struct<a:int,b c:string>": "struct<a integer, `b c`: varchar(5)>",
+        "array<timestamp>": "array<timestamp_ltz>",
+    }
+    checks = "".join(
+        f"{{{{ spark_cdc._check_cast('test', 'c', '{there}', '{declared}') }}}}"
+        for there, declared in spelled.items()
+    )
+    assert show(warehouse, consumer, f"{checks} select 'fine' as said") == {"said": "fine"}
 
 
 def test_structs_are_quarantined_verbatim(

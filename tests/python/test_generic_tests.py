@@ -35,6 +35,8 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
             "pad": "char(3)",
             "note": "string",
             "pair": "struct<a: varchar(3), b: char(2)>",
+            "comma": "struct<`a,b`: int>",
+            "wide": f"struct<a: varchar(5), {', '.join(f'f{place}: int' for place in range(30))}>",
         },
         "",
     ),
@@ -46,6 +48,7 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
             "more": "string",
             "kind": "char(5)",
             "pair": "struct<a: varchar(9), b: char(2)>",
+            "swapped": "struct<a: string, b: varchar(5)>",
         },
         "",
     ),
@@ -54,6 +57,14 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
         f"('{SEQ}01', 'D', '08', 1, null), ('{SEQ}02', 'D', '10', 1, null),"
         f" ('{SEQ}03', 'D', '18', 1, 'a'), ('{SEQ}03', 'D', '18', 1, 'b'),"
         f" ('{SEQ}04', 'D', 'no', 1, null)",
+    ),
+    "two_keys": (
+        HEADERS | {"id": "bigint", "line": "int", "note": "string"},
+        f"('{SEQ}01', 'D', '18', 1, 2, null)",
+    ),
+    "no_masks": (
+        HEADERS | {"id": "bigint", "note": "string"},
+        f"('{SEQ}01', 'I', 'ZZ', 1, 'a'), ('{SEQ}02', 'I', null, 1, 'a')",
     ),
     "little": (
         HEADERS | dict.fromkeys("abcdef", "int"),
@@ -77,7 +88,12 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
 }
 # What the YAML says of a table's columns, where it is something else.
 DECLARED = {
-    "lengths": TABLES["lengths"][0] | {"code": "VARCHAR( 5 )", "pad": "character(3)"},
+    "lengths": TABLES["lengths"][0]
+    | {
+        "code": "VARCHAR( 5 )",
+        "pad": "character(3)",
+        "pair": "struct<a varchar(3), b character( 2 )>",
+    },
     "other_lengths": {
         "code": "varchar(5)",
         "pad": "char(3)",
@@ -85,16 +101,21 @@ DECLARED = {
         "more": "varchar(5)",
         "kind": "varchar(5)",
         "pair": "struct<a: varchar(3), b: char(2)>",
+        "swapped": "struct<a: varchar(5), b: string>",
     },
 }
 
+OTHERS = ["code", "kind", "more", "note", "pad", "pair", "swapped"]
 ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
 # A table, a test with its arguments (and config), and the first column of the rows that it finds.
 CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
     ("lengths", "column_types_are", {}, []),
     ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
-    ("other_lengths", "column_types_are", {}, ["code", "kind", "more", "note", "pad", "pair"]),
+    ("other_lengths", "column_types_are", {}, OTHERS),
     ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
+    ("two_keys", "qlik_delete_bits_are_key", {"key": ["line", "ID"]}, []),
+    ("two_keys", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}01"]),
+    ("no_masks", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
     ("landed", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
