@@ -109,7 +109,7 @@ effects as (
         case
             when cdc_adds >= 0
                 then named_struct(
-                    'cdc_present_columns', transform(cdc_present_columns, name -> lower(name)),
+                    'cdc_present_columns', cdc_present_columns,
                     'cdc_row', cdc_row
                 )
         end as cdc_after
@@ -138,8 +138,8 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
 
     One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
-    plain: two windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark makes once
-    only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
+    plain: two or three windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark
+    makes once only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
 
     An `increment` is of some keys only: `effects`, a relation of their effects and of the truncates, as _effects_on_touched
     makes it, and `is_plain`, whether all of these keys are. Then the other way is left out, which planning took longer than
@@ -182,8 +182,9 @@ truncates as (
     where {{ 'cdc_is_effect and ' if increment is not none }}cdc_operation = 'truncate'
 ),
 
--- Keys that are not plain: a transaction names the key twice, or an event does not carry the whole row, or the table
--- was truncated. A hash that two keys share makes the other one go this way too, which is slower and as right.
+-- Keys that are not plain: a transaction both adds and removes a row of the key, or an event does not carry the whole
+-- row, or the table was truncated. A hash that two keys share makes the other one go this way too, which is slower and
+-- as right.
 entangled_transactions as (
     {{ spark_cdc._entangled_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
 ),
@@ -193,7 +194,7 @@ entangled as (
     from entangled_transactions
 ),
 
--- Plain keys: the key exists after each event that is no removal, with the row of that event.
+-- Plain keys: the key exists after each event that is no removal, with the row of that event, however it is counted.
 plain_effects as (
     select effects.*
     from effects
@@ -212,18 +213,44 @@ plain_compared as (
 ),
 
 -- Rule 9: an event that changes no value gives none.
+plain_changes as (
+    select *
+    from plain_compared
+    where
+        {{ spark_cdc._plain_change(table, 'cdc_after_before') | indent(8) }}
+),
+{%- if granularity == 'commit' %}
+
+plain_transactions as (
+    select
+        *,
+        first_value(cdc_after_before) over (
+            {{ transaction_window | indent(12) }}
+            {{ so_far }}
+        ) as cdc_after_found,
+        lead(cdc_sequence) over (
+            {{ transaction_window | indent(12) }}
+        ) is null as cdc_is_last_of_transaction
+    from plain_changes
+),
+{%- endif %}
+
+-- Of a transaction the last change counts, and it is one if it leaves another row than the transaction found.
 plain_steps as (
     select
         *,
         cdc_adds >= 0 as cdc_begins,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_begin
-    from plain_compared
+    {%- if granularity == 'commit' %}
+    from plain_transactions
     where
-        (
-            cdc_adds >= 0
-            and not ({{ spark_cdc._is_same_row('cdc_after.cdc_row', 'cdc_after_before.cdc_row', table.collated) | indent(16) }})
+        cdc_is_last_of_transaction
+        and (
+            {{ spark_cdc._plain_change(table, 'cdc_after_found') | indent(12) }}
         )
-        or (cdc_adds < 0 and cdc_after_before is not null)
+    {%- else %}
+    from plain_changes
+    {%- endif %}
 ),
 
 plain_intervals as (
@@ -352,6 +379,8 @@ counts as (
 counted as (
     select
         * except (cdc_found),
+        -- not with the effects: whatever has a lambda in it, Spark does not compile
+        transform(cdc_after.cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_found = 1 as cdc_existed,
         greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
@@ -363,15 +392,15 @@ counted as (
 -- its own: windows over the fields of one struct are planned much faster than over as many expressions.
 carried as (
     select
-        * except (cdc_after),
+        * except (cdc_after, cdc_present_columns),
         case
             when cdc_after is not null
                 then named_struct(
                     {%- for name in attributes %}
                     {{ spark_cdc._literal(name) }}, case
                         when
-                            cdc_after.cdc_present_columns is null
-                            or array_contains(cdc_after.cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
+                            cdc_present_columns is null
+                            or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
                             then struct(cdc_after.cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
                         when not cdc_exists_before then named_struct('cdc_value', null)
                     end{{ ',' if not loop.last }}
@@ -555,16 +584,27 @@ versions as (
 
 
 {#- The transactions after which keys are not plain (see _versions): what brings the effects of a key together, in each
-    transaction that names it twice, does not carry the whole row, or meets the condition `truncated`. -#}
+    transaction that both adds and removes its row, does not carry the whole row, or has an effect that is `truncated`. -#}
 {%- macro _entangled_transactions(table, effects, truncated) -%}
     {%- set together = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
 select {{ together }}
 from {{ effects }}
+where cdc_adds <> 0 or cdc_after.cdc_present_columns is not null or {{ truncated }}
 group by {{ together }}, xxhash64(cdc_commit_sequence)
 having
-    count(*) > 1
+    (max(cdc_adds) > 0 and min(cdc_adds) < 0)
     or count(cdc_after.cdc_present_columns) > 0
-    or {{ truncated }}
+    or count_if({{ truncated }}) > 0
+{%- endmacro -%}
+
+
+{#- Of an effect on a plain key that had the row `found`, or none: whether it leaves the key with another, or without one. -#}
+{%- macro _plain_change(table, found) -%}
+(
+    cdc_adds >= 0
+    and not ({{ spark_cdc._is_same_row('cdc_after.cdc_row', found ~ '.cdc_row', table.collated) | indent(8) }})
+)
+or (cdc_adds < 0 and {{ found }} is not null)
 {%- endmacro -%}
 
 

@@ -154,7 +154,7 @@ where cdc_batch > {{ applied }}
     ) -%}
     {#- asked first: what only other keys need takes Spark longer to plan than to run -#}
     {%- set not_plain = run_query(spark_cdc._entangled_transactions(
-        table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "bool_or(cdc_operation = 'truncate')"
+        table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "cdc_operation = 'truncate'"
     ) ~ '\nlimit 1') -%}
     {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': not_plain | length == 0}) -%}
     {%- set existing -%}

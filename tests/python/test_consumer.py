@@ -136,6 +136,60 @@ def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consum
     assert list(row.values()) == [expected for *_, expected in INEXACT]
 
 
+# Some two thousand events on keys that a transaction often names twice, in all combinations.
+EVENTS = """
+create table consumer_ways.changes using parquet as
+with picked as (
+    select
+        id, id div 6 as commit, pmod(hash(id div 6, id % 3), 800) as key,
+        pmod(hash(id, 'a'), 2) as a, pmod(hash(id, 'operation'), 16) as kind
+    from range(2400)
+)
+select
+    case
+        when kind < 3 then 'insert' when kind < 5 then 'delete' when kind = 5 then 'load'
+        else 'update'
+    end as cdc_operation,
+    lpad(id, 5, '0') as cdc_sequence,
+    lpad(commit, 5, '0') as cdc_commit_sequence,
+    timestamp_seconds(commit) as cdc_commit_at,
+    if(kind = 6, array('ID'), cast(null as array<string>)) as cdc_present_columns,
+    if(kind = 7, named_struct('id', pmod(key + 1, 800), 'a', a), null) as cdc_before,
+    key as id,
+    a
+from picked"""
+# A truncate of a table that is empty has no effect, but sends each key the long way.
+TRUNCATED = """
+create view consumer_ways.truncated as select * from consumer_ways.changes union all
+select 'truncate', '', '', timestamp_seconds(0), null, null, null, null"""
+
+
+def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path) -> None:
+    warehouse.sql("create schema consumer_ways", EVENTS, TRUNCATED)
+    ways = [
+        f"api.Relation.create(schema='consumer_ways', identifier='{name}')"
+        for name in ("changes", "truncated")
+    ]
+    columns = [
+        "(select count(distinct cdc_key_hash) from ({{ spark_cdc._effects(there, table) }}"
+        " {{ spark_cdc._entangled_transactions(table, 'effects', 'false') }})) as entangled"
+    ]
+    for number, call in enumerate(
+        ("history({}, ['id'])", "history({}, ['id'], granularity='event')")
+    ):
+        plain, long = (f"(select * from ({{{{ spark_cdc.{call.format(way)} }}}}))" for way in ways)
+        columns.append(
+            f"(select count(*) from (({plain} except all {long}) union all"
+            f" ({long} except all {plain}))) as differ_{number}"
+        )
+    table = f"{{% set there = {ways[0]} %}}"
+    table += "{% set table = spark_cdc._changed_table('history', there, ['id'], none) %}"
+    select = f"{{% if execute %}}{table} select {', '.join(columns)} {{% endif %}}"
+    row = show(warehouse, consumer, select)
+    assert 100 < int(row.pop("entangled") or 0) < 500
+    assert set(map(str, row.values())) == {"0"}
+
+
 def test_nested_types_have_several_spellings(warehouse: Warehouse, consumer: Path) -> None:
     spelled = {
         "array<bigint>": "array<long>",
