@@ -221,6 +221,7 @@ plain_changes as (
 ),
 {%- if granularity == 'commit' %}
 
+-- Of a transaction the last change counts, and it is one if it leaves another row than the transaction found.
 plain_transactions as (
     select
         *,
@@ -235,7 +236,6 @@ plain_transactions as (
 ),
 {%- endif %}
 
--- Of a transaction the last change counts, and it is one if it leaves another row than the transaction found.
 plain_steps as (
     select
         *,
@@ -379,7 +379,7 @@ counts as (
 counted as (
     select
         * except (cdc_found),
-        -- not with the effects: whatever has a lambda in it, Spark does not compile
+        -- here, not where effects are shuffled: a lambda keeps Spark from compiling a step with those around it
         transform(cdc_after.cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_found = 1 as cdc_existed,
         greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,

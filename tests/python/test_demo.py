@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,13 @@ def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: st
     """Plain keys and all others read one shuffle of the events, the widest there is."""
     (compiled,) = (built.target / "compiled").rglob(f"models/**/{name}.sql")
     explain = f"explain {compiled.read_text(encoding='utf-8')}"
-    # an adaptive plan says so only once it has run; a setting holds for all clients
-    ((plan,),) = warehouse.sql("set spark.sql.adaptive.enabled=false", explain)
-    warehouse.sql("reset spark.sql.adaptive.enabled")
-    assert "ReusedExchange" in plan
+    # An adaptive plan says so only once it has run, and small tables are joined without a shuffle.
+    # A setting holds for all clients.
+    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"}
+    sets = (f"set {name}={value}" for name, value in settings.items())
+    ((plan,),) = warehouse.sql(*sets, explain)
+    warehouse.sql(*(f"reset {name}" for name in settings))
+    assert re.search(r"ReusedExchange \[.*cdc_after", plan)
 
 
 def differences(

@@ -104,7 +104,7 @@ def group(pid: int) -> list[str]:
 
 
 def assert_ended(pid: int, home: Home) -> None:
-    """Say what is left of the server `pid`: no file that it holds, and so no process of it."""
+    """Fail where the server `pid` left a lock, which its processes hold as long as they live."""
     assert not directory.held(home.lock)
     assert not directory.held(home.log)
     # The system lists a process for a moment after it has closed its files.
