@@ -70,7 +70,7 @@ bench: env
 
 soak: env
 	@scripts/java
-	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s tests/python/test_crashes.py
+	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s tests/incremental/test_crashes.py
 
 lint: lint-python lint-sql
 

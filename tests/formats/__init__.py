@@ -1,0 +1,1 @@
+"""One folder a format: what the laws need to know of it, and its own tests."""

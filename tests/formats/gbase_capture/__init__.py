@@ -1,0 +1,1 @@
+"""GBase 8s (Informix) change data capture."""

@@ -1,0 +1,1 @@
+"""Qlik Replicate change tables."""

@@ -1,0 +1,1 @@
+"""What one run of an incremental model does and does not."""

@@ -1,0 +1,1 @@
+"""What tests are built with: servers, dbt, projects, tables of plain rows."""

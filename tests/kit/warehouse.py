@@ -1,0 +1,248 @@
+"""Thrift servers of the tests, one for each table format, and dbt and SQL against them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
+
+from kit.dbt_process import run_dbt
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+PROFILES = ROOT / "profiles"
+
+
+@dataclass(frozen=True)
+class DbtRun:
+    """What one dbt command did."""
+
+    code: int
+    output: str
+    target: Path
+
+    def artifact(self, name: str) -> dict[str, Any]:
+        """Read one of the JSON files that dbt wrote, `run_results` or `manifest`."""
+        found: dict[str, Any] = json.loads((self.target / f"{name}.json").read_text())
+        return found
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Give what became of each node, by its name (the last part of its id)."""
+        results = self.artifact("run_results")["results"]
+        return {result["unique_id"].split(".")[-1]: result for result in results}
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A running Thrift server."""
+
+    host: str
+    port: int
+    home: Path
+    table_format: str = "parquet"
+
+    def dbt(
+        self,
+        project: Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        profiles: Path | None = None,
+        check: bool = True,
+    ) -> DbtRun:
+        """Run dbt on `project` and give what it did; with `check`, fail where dbt did.
+
+        Profiles are those in `profiles`, else those beside the project.
+        """
+        run = self.run_folder(project)
+        run.mkdir(parents=True, exist_ok=True)
+        target = Path((env or {}).get("DBT_TARGET_PATH", run / "target"))
+        settings = {
+            "DBT_PROFILES_DIR": str(profiles or project),
+            "DBT_TARGET_PATH": str(target),
+            "DBT_LOG_PATH": str(run / "logs"),
+            "DBT_USE_COLORS": "false",
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+            "SPARK_CDC_HOST": self.host,
+            "SPARK_CDC_PORT": str(self.port),
+        }
+        settings |= dict(env or {})
+        with tempfile.NamedTemporaryFile(dir=run) as file:
+            said = Path(file.name)
+            code = run_dbt(arguments, project, os.environ | settings, said)
+            output = said.read_text(encoding="utf-8")
+        if check and code != 0:
+            pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{output}", pytrace=False)
+        return DbtRun(code, output, target)
+
+    def run_folder(self, project: Path) -> Path:
+        """Where dbt puts target and logs of a project."""
+        return self.home / "dbt" / f"{project.parent.name}-{project.name}"
+
+    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements and give the rows of the last one that has any."""
+        rows: list[tuple[Any, ...]] = []
+        with (
+            contextlib.closing(hive.connect(self.host, self.port, username="test")) as connection,
+            contextlib.closing(connection.cursor()) as cursor,
+        ):
+            for statement in statements:
+                cursor.execute(statement)
+                if cursor.description:
+                    rows = cursor.fetchall()
+        return rows
+
+    def difference(self, built: str, expected: str) -> str:
+        """Say how the rows of two queries differ, repetitions counted; '' if they do not.
+
+        Values are compared by their text, in which NULL, NaN and -0.0 are what they are.
+        """
+        rows = [Counter(map(repr, self.sql(query))) for query in (expected, built)]
+        missing, extra = rows[0] - rows[1], rows[1] - rows[0]
+        if not missing and not extra:
+            return ""
+        some = "\n".join([*list(missing)[:3], "instead:", *list(extra)[:3]])
+        return f"{missing.total()} rows missing, {extra.total()} too many; missing are\n{some}"
+
+
+def free_port() -> int:
+    """Find a port on which nobody listens, and which no system gives to whoever asks for any."""
+    for port in random.SystemRandom().sample(range(15000, 30000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("a hundred ports are taken")
+
+
+# Most code of a test runs once. C1 alone takes a third less CPU than C1 and C2; it needs a larger
+# code cache, or Java throws compiled code away.
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+
+# A server that lives through the whole run: C2 for what runs most often.
+WARM = (
+    "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3000"
+    " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
+    " -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
+)
+
+# No code generation: faster for small tables, with the same results. Everything runs with it in
+# `make test-all`; in `make test` the session does.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+if os.environ.get("SPARK_CDC_TEST_CODEGEN"):
+    INTERPRETED = {}
+
+# Small tables: a partition more is a task more, and a column without a range is a range less.
+# Neither table format keeps ranges of columns unless asked: by default Delta keeps them for the
+# first 32 columns and Iceberg for 100. So wider tables have only the ranges that a model asks for.
+SMALL = {
+    "spark.driver.memory": "3g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.hadoop.hive.server2.async.exec.threads": "8",
+    "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
+    "spark.sql.catalog.spark_catalog.table-default.write.metadata.metrics"
+    ".max-inferred-column-defaults": "0",
+}
+
+# The server of each table format works in another time zone, which no result may depend on.
+ZONES = {"parquet": "UTC", "iceberg": "America/St_Johns", "delta": "Asia/Kolkata"}
+
+SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
+
+
+def conf(settings: Mapping[str, str]) -> list[str]:
+    """Write settings of Spark as options of the server."""
+    return [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+
+
+def start_server(home: Path, port: int, *options: str, java: str = QUICK) -> None:
+    """Start a Thrift server in `home` with these options."""
+    # Those that Delta or Iceberg alone know do no harm elsewhere.
+    settings = SMALL | {"spark.driver.extraJavaOptions": java}
+    place = ["--dir", str(home / "server"), "--port", str(port)]
+    started = subprocess.run(
+        [*SERVER, "start", *place, *conf(settings), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if started.returncode != 0:
+        pytest.fail(started.stdout + started.stderr, pytrace=False)
+
+
+def stop_server(home: Path) -> None:
+    """Stop the Thrift server in `home`, if one runs there."""
+    subprocess.run(
+        [*SERVER, "stop", "--dir", str(home / "server")], check=True, capture_output=True
+    )
+
+
+@contextlib.contextmanager
+def running(home: Path, *options: str, table_format: str = "parquet") -> Iterator[Warehouse]:
+    """Start a Thrift server of its own for one test, and stop it at the end."""
+    port = free_port()
+    start_server(home, port, "--format", table_format, *options)
+    try:
+        yield Warehouse("127.0.0.1", port, home, table_format)
+    finally:
+        stop_server(home)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that processes of this machine share."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def shared_server(base: Path, table_format: str) -> Warehouse:
+    """The server of a table format in the folder `base`; the first that asks for it starts it."""
+    base.mkdir(parents=True, exist_ok=True)
+    home = base / table_format
+    with locked(base / f"{table_format}.lock"):
+        status = [*SERVER, "status", "--dir", str(home / "server")]
+        if subprocess.run(status, capture_output=True, check=False).returncode != 0:
+            home.mkdir(exist_ok=True)
+            zone = {"spark.sql.session.timeZone": ZONES[table_format]}
+            # nobody kills it, so its metastore need not wait for the disk
+            java = f"{WARM if table_format == 'parquet' else QUICK} -Dderby.system.durability=test"
+            start_server(
+                home,
+                port := free_port(),
+                *("--format", table_format),
+                *conf(INTERPRETED | zone),
+                java=java,
+            )
+            (home / "port").write_text(str(port))
+    return Warehouse("127.0.0.1", int((home / "port").read_text()), home, table_format)
+
+
+def stop_shared_servers(base: Path) -> None:
+    """Stop the servers that `shared_server` started in `base`."""
+    for port in base.glob("*/port"):
+        stop_server(port.parent)
+
+
+def install_package(project: Path) -> None:
+    """Install this package in a dbt project, as `dbt deps` does with a local one: by a link."""
+    (project / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+    packages = project / "dbt_packages"
+    packages.mkdir(exist_ok=True)
+    if not (packages / "spark_cdc").exists():
+        (packages / "spark_cdc").symlink_to(ROOT)

@@ -1,0 +1,1 @@
+"""What holds for every format: tests that find each folder in `formats`."""

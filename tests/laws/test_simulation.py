@@ -1,0 +1,683 @@
+"""The simulation tells the truth: what it says in two ways agrees, and each rule has its example.
+
+Sections of the contract are cited as "rule n" (of its section 3).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from formats.qlik_change_table.writer import (
+    BAD_ROWS,
+    HEADER_TYPES,
+    ChangeTable,
+    Delivery,
+    Layout,
+    encode_mask,
+    possible_bad_rows,
+    write,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulation import apply_events, oracle
+from simulation.database import (
+    ORDERS,
+    POSITIONS,
+    SAMPLE_TABLES,
+    STATEMENTS,
+    Table,
+    Workload,
+    generate,
+    wide_table,
+)
+from simulation.random_events import event_columns, random_events
+
+Row = dict[str, Any]
+
+seeds = st.integers(0, 2**32)
+tables = st.sampled_from(SAMPLE_TABLES)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, without: Sequence[str] = ()) -> Workload:
+    table, rng = draw(tables), random.Random(draw(seeds))
+    return generate(table, rng, draw(st.integers(1, 20)), draw(st.integers(2, 9)), without)
+
+
+@st.composite
+def narrowings(draw: st.DrawFn, table: Table) -> list[str] | None:
+    return draw(st.none() | st.lists(st.sampled_from(list(table.columns)), max_size=3, unique=True))
+
+
+# ------------------------------------------------------------------------------------ the database
+
+
+def test_every_kind_of_statement_occurs() -> None:
+    workload = generate(ORDERS, random.Random(1), transactions=400)
+    assert set(workload.statements) == set(STATEMENTS)
+    assert len({transaction.id for transaction in workload.transactions}) < 400
+    times = [transaction.committed_at for transaction in workload.transactions]
+    assert max(Counter(times).values()) > 2
+    assert times != sorted(times)
+
+
+def test_statements_can_be_left_out() -> None:
+    workload = generate(ORDERS, random.Random(1), 100, without=("truncate", "move", "shift"))
+    assert not {"truncate", "move", "shift"} & set(workload.statements)
+    with pytest.raises(ValueError, match="no such statements"):
+        generate(ORDERS, random.Random(1), without=("trunkate",))
+
+
+def test_a_key_is_held_twice_for_a_moment_only() -> None:
+    workload = generate(POSITIONS, random.Random(2), transactions=200)
+    held_twice = 0
+    for transaction in workload.transactions:
+        rows = dict(workload.rows_at(transaction.position - 1))
+        for change in transaction.changes:
+            if change.row_id is None:
+                rows.clear()
+            else:
+                assert rows.pop(change.row_id, None) == change.before
+                if change.after is not None:
+                    rows[change.row_id] = change.after
+            keys = Counter(POSITIONS.key_of(values) for values in rows.values())
+            held_twice += max(keys.values(), default=0) > 1
+        assert rows == workload.rows_at(transaction.position)
+        assert len(workload.state_at(transaction.position)) == len(rows)
+    assert held_twice > 20
+
+
+@pytest.mark.parametrize("table", SAMPLE_TABLES, ids=lambda table: table.name)
+def test_seeds_repeat(table: Table) -> None:
+    one, other = (generate(table, random.Random(7), 20) for _ in range(2))
+    assert one == other
+    written = [
+        write(one, random.Random(8), Layout(mask_varied=True), Delivery(shuffle=True))
+        for _ in range(2)
+    ]
+    assert written[0] == written[1]
+
+
+# ---------------------------------------------------------------------- states against interpreter
+
+
+@given(data=st.data(), workload=workloads())
+@settings(max_examples=300, deadline=None)
+def test_states_and_interpreter_agree(data: st.DataObject, workload: Workload) -> None:
+    key = workload.table.key
+    columns = data.draw(narrowings(workload.table))
+    events = oracle.change_events(workload)
+    for keep_deleted in (False, True):
+        assert oracle.current_state(
+            workload, keep_deleted, columns=columns
+        ) == apply_events.current_state(events, key, columns, keep_deleted)
+    assert oracle.history(workload, columns=columns) == apply_events.history(events, key, columns)
+
+
+@given(workload=workloads())
+@settings(max_examples=50, deadline=None)
+def test_current_state_is_the_last_state(workload: Workload) -> None:
+    table = workload.table
+    current = oracle.current_state(workload)
+    state = workload.state_at(len(workload.transactions) - 1)
+    assert {table.key_of(row): {name: row[name] for name in table.columns} for row in current} == (
+        state
+    )
+
+
+# ------------------------------------------------------------------------- the interpreter by rule
+
+
+def events_of(*transactions: Sequence[Row]) -> list[Row]:
+    """Events from short ones: ``{"op": …, "id": …, "v": …, "w": …, "present": …, "was": …}``."""
+    events = []
+    for commit, transaction in enumerate(transactions, start=1):
+        for number, short in enumerate(transaction):
+            events.append(
+                {
+                    "cdc_operation": short["op"],
+                    "cdc_sequence": f"{commit}.{number}",
+                    "cdc_commit_sequence": f"{commit}.0",
+                    "cdc_commit_at": datetime(2024, 1, commit, tzinfo=timezone.utc),
+                    "cdc_present_columns": short.get("present"),
+                    "cdc_before": {"id": short["was"], "v": 99, "w": 99}
+                    if "was" in short
+                    else None,
+                    "id": short.get("id"),
+                    "v": short.get("v"),
+                    "w": short.get("w"),
+                }
+            )
+    return events
+
+
+def insert(id_: int, v: Any = None, w: Any = None, **more: Any) -> Row:
+    return {"op": "insert", "id": id_, "v": v, "w": w, **more}
+
+
+def update(id_: int, v: Any = None, w: Any = None, **more: Any) -> Row:
+    return {**insert(id_, v, w, **more), "op": "update"}
+
+
+def load(id_: int, v: Any = None, w: Any = None, **more: Any) -> Row:
+    return {**insert(id_, v, w, **more), "op": "load"}
+
+
+def delete(id_: int) -> Row:
+    return {"op": "delete", "id": id_}
+
+
+TRUNCATE: Row = {"op": "truncate"}
+
+
+def current(*transactions: Sequence[Row], columns: Sequence[str] | None = None) -> Any:
+    """``{id: (v, w, operation, sequence)}``."""
+    rows = apply_events.current_state(events_of(*transactions), ["id"], columns)
+    return {
+        row["id"]: (row.get("v"), row.get("w"), row["cdc_operation"], row["cdc_sequence"])
+        for row in rows
+    }
+
+
+def versions(
+    *transactions: Sequence[Row], granularity: str = "event", columns: Sequence[str] | None = None
+) -> list[tuple[Any, ...]]:
+    """``(id, v, from, to, operation, ended by)`` of each version."""
+    rows = apply_events.history(events_of(*transactions), ["id"], columns, granularity)
+    fields = ("cdc_valid_from_sequence", "cdc_valid_to_sequence", "cdc_operation", "cdc_ended_by")
+    return [(row["id"], row.get("v"), *(row[name] for name in fields)) for row in rows]
+
+
+def test_rule_1_order_is_by_commit_then_sequence() -> None:
+    events = events_of([insert(1, 1)], [update(1, 2)], [update(1, 3)])
+    events[2]["cdc_commit_at"] = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    (row,) = apply_events.current_state(events[::-1], ["id"])
+    assert row["v"] == 3
+    with pytest.raises(ValueError, match="not unique"):
+        apply_events.current_state(events + events, ["id"])
+
+
+def test_rule_3_a_move_ends_one_key_and_begins_another() -> None:
+    assert versions([insert(1, 7)], [update(2, 7, was=1)], granularity="commit") == [
+        (1, 7, "1.0", "2.0", "insert", "update"),
+        (2, 7, "2.0", None, "update", None),
+    ]
+    # a null in the before image is unknown, and before images move nothing but updates
+    assert current([insert(1, 7)], [update(2, 8, was=None)]).keys() == {1, 2}
+    assert current([insert(1, 7)], [insert(2, 8, was=1), load(3, 9, was=1)]).keys() == {1, 2, 3}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)])
+def test_rule_4_a_shift_keeps_every_row(order: tuple[int, ...]) -> None:
+    shift = [update(number + 2, number, was=number + 1) for number in order]
+    rows = current([insert(1, 0), insert(2, 1), insert(3, 2)], shift)
+    assert {key: values[0] for key, values in rows.items()} == {2: 0, 3: 1, 4: 2}
+
+
+def test_rule_4_counts() -> None:
+    # over an existing key, deleted in the same transaction: the key is left
+    assert current([insert(1, 1)], [insert(1, 2), delete(1)])[1][0] == 2
+    # but an existing key counts 1 only when the next transaction begins
+    assert current([insert(1, 1)], [insert(1, 2)], [delete(1)]) == {}
+    # never below 0
+    assert current([delete(1), delete(1), insert(1, 1)])[1][0] == 1
+    # an update or a load makes it at least 1, and not more
+    assert current([update(1, 1), load(1, 2), delete(1)]) == {}
+    assert current([insert(1, 1)], [insert(1, 2), TRUNCATE, insert(1, 3), delete(1)]) == {}
+
+
+def test_rule_5_odd_operations() -> None:
+    assert versions([update(1, 1)], [delete(2)], [insert(1, 2)]) == [
+        (1, 1, "1.0", "3.0", "update", "insert"),
+        (1, 2, "3.0", None, "insert", None),
+    ]
+
+
+def test_rule_6_truncate_ends_what_is_open_there() -> None:
+    assert versions([insert(1, 1), TRUNCATE, insert(2, 2)], [TRUNCATE]) == [
+        (1, 1, "1.0", "1.1", "insert", "truncate"),
+        (2, 2, "1.2", "2.0", "insert", "truncate"),
+    ]
+    assert versions([insert(1, 1), TRUNCATE], [insert(2, 2)], granularity="commit") == [
+        (2, 2, "2.0", None, "insert", None)
+    ]
+
+
+def test_rule_7_loads_are_on_top_of_what_is_before() -> None:
+    rows = current([insert(1, 1), insert(2, 2)], [load(1, 5, present=["id", "v"])], [update(1, 6)])
+    assert rows == {1: (6, None, "update", "3.0"), 2: (2, None, "insert", "1.1")}
+
+
+def test_rule_9_nothing_changed_nothing_made() -> None:
+    assert current([insert(1, 1)], [update(1, 1)], [update(1, 2), update(1, 1)])[1][3] == "1.0"
+    assert current([insert(1, 1)], [delete(1), insert(1, 1)])[1][3] == "1.0"
+    assert len(versions([insert(1, 1)], [delete(1), insert(1, 1)])) == 2
+    assert current([insert(1, 1), update(1, 1)])[1][2:] == ("insert", "1.0")
+    assert len(versions([insert(1, None)], [insert(1, 5, present=["id"])])) == 1
+    nan = float("nan")
+    assert len(versions([insert(1, nan)], [update(1, -nan)])) == 1
+    # only what is in the result is compared
+    steps = [insert(1, 1, 1)], [update(1, 1, 2)], [update(1, 2, 2)]
+    assert len(versions(*steps, columns=["w"])) == 2
+    assert current(*steps, columns=[])[1] == (None, None, "insert", "1.0")
+
+
+def test_rule_10_what_an_insert_does_not_carry() -> None:
+    sparse = insert(1, 5, present=["ID", "V"])
+    assert current([insert(1, 1, 1)], [sparse])[1][:2] == (5, 1)
+    assert current([insert(1, 1, 1)], [delete(1), sparse])[1][:2] == (5, None)
+    assert current([insert(1, 1, 1)], [insert(1, 2, 2), delete(1), sparse])[1][:2] == (5, 2)
+    # nor does an update take anything over from a deleted row
+    assert (
+        current([insert(1, 1, 1)], [delete(1)], [update(1, 5, present=["id", "v"])])[1][1] is None
+    )
+
+
+def test_rule_11_two_rows_on_one_key() -> None:
+    setup = [insert(1, 1), insert(2, 2)]
+    shift = [update(2, 1, was=1), update(3, 2, was=2)]
+    assert versions(setup, shift) == [
+        (1, 1, "1.0", "2.0", "insert", "update"),
+        (2, 2, "1.1", "2.0", "insert", "update"),
+        (2, 1, "2.0", None, "update", None),
+        (3, 2, "2.1", None, "update", None),
+    ]
+    assert versions([insert(1, 1)], [insert(1, 2), delete(1)])[-1][3] is None
+
+
+def test_rule_12_deleted_keys_are_kept_with_their_last_version() -> None:
+    events = events_of(
+        [insert(1, 1), insert(2, 2), insert(3, 3)],
+        [update(1, 9), delete(1)],
+        [update(4, 2, was=2)],
+        [insert(5, 5), delete(5), delete(6)],
+        [TRUNCATE, insert(7, 7)],
+    )
+    rows = apply_events.current_state(events, ["id"], keep_deleted=True)
+    fields = ("id", "v", "cdc_operation", "cdc_sequence", "cdc_is_deleted")
+    assert [tuple(row[name] for name in fields) for row in rows] == [
+        (1, 1, "delete", "2.1", True),
+        (2, 2, "update", "3.0", True),
+        (3, 3, "truncate", "5.0", True),
+        (4, 2, "truncate", "5.0", True),
+        (7, 7, "insert", "5.1", False),
+    ]
+
+
+def test_rule_13_a_move_takes_along_what_it_carries() -> None:
+    move = update(2, 5, was=1, present=["id", "v"])
+    assert current([insert(1, 1, 1)], [move])[2][:2] == (5, None)
+    assert current([insert(1, 1, 1), insert(2, 2, 2)], [move])[2][:2] == (5, None)
+
+
+def test_rule_14_times_are_attributes() -> None:
+    events = events_of([insert(1, 1)], [update(1, 2)])
+    for event in events:
+        event["cdc_commit_at"] = None
+    first, second = apply_events.history(events, ["id"])
+    assert first["cdc_valid_to"] is None and not first["cdc_is_current"]
+    assert second["cdc_valid_from"] is None and second["cdc_is_current"]
+
+
+def test_what_ended_a_version_at_granularity_commit() -> None:
+    def ended_by(*changes: Row) -> Any:
+        return versions([insert(1, 1)], changes, granularity="commit")[0][5]
+
+    assert ended_by(delete(1), insert(1, 2)) == "insert"
+    assert ended_by(delete(1), insert(1, 2), update(1, 3)) == "update"
+    assert ended_by(update(1, 2), delete(1), delete(1)) == "delete"
+    assert ended_by(update(2, 1, was=1), insert(1, 5), TRUNCATE) == "truncate"
+    assert ended_by(delete(1), insert(1, 5), update(2, 5, was=1)) == "update"
+
+
+# ------------------------------------------------------------------------------------- odd events
+
+
+@given(table=tables, seed=seeds, transactions=st.integers(1, 12), granularity=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_odd_events_make_sound_tables(
+    table: Table, seed: int, transactions: int, granularity: bool
+) -> None:
+    events = random_events(random.Random(seed), table, transactions=transactions)
+    name = "event" if granularity else "commit"
+    rows = apply_events.history(events, table.key, granularity=name)
+    by_key = defaultdict(list)
+    for row in rows:
+        by_key[table.key_of(row)].append(row)
+    for of_key in by_key.values():
+        ends = [row["cdc_valid_to_sequence"] for row in of_key]
+        assert None not in ends[:-1]
+        for row, following in pairwise(of_key):
+            assert row["cdc_valid_to_sequence"] <= following["cdc_valid_from_sequence"]
+        for row in of_key:
+            if row["cdc_valid_to_sequence"] is not None:
+                assert row["cdc_valid_from_sequence"] < row["cdc_valid_to_sequence"]
+            assert row["cdc_is_current"] == (row["cdc_ended_by"] is None)
+
+    def values(rows: list[Row]) -> list[Row]:
+        return [{column: row[column] for column in table.columns} for row in rows]
+
+    current = apply_events.current_state(events, table.key)
+    assert values(current) == values([row for row in rows if row["cdc_is_current"]])
+    events.reverse()
+    assert rows == apply_events.history(events, table.key, granularity=name)
+
+
+def test_odd_events_are_odd_and_typed() -> None:
+    events = random_events(random.Random(3), POSITIONS, transactions=300)
+    assert {event["cdc_operation"] for event in events} == (
+        {"load", "insert", "update", "delete", "truncate"}
+    )
+    assert all(list(event) == list(event_columns(POSITIONS)) for event in events)
+    for event in events:
+        present = event["cdc_present_columns"]
+        if present is not None:
+            assert set(POSITIONS.key) <= set(present)
+            assert all(event[n] is None for n in POSITIONS.columns if n not in present)
+
+
+# --------------------------------------------------------------------------- Qlik change tables
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    optional = [name for name in HEADER_TYPES if name not in ("change_seq", "operation")]
+    chosen = draw(st.just(optional) | st.lists(st.sampled_from(optional), unique=True))
+    return Layout(
+        header=("change_seq", "operation", *chosen),
+        prefix=draw(st.sampled_from(("header__", "h_", "Qlik-"))),
+        mask_form=draw(st.sampled_from(("text", "binary"))),
+        mask_byte_order=draw(st.sampled_from(("big", "little"))),
+        mask_trimmed=draw(st.booleans()),
+        mask_varied=draw(st.booleans()),
+        mask_null_rate=draw(st.sampled_from((0.0, 0.3))),
+        before_images=draw(st.sampled_from((True, True, False))),
+        key_only_deletes=draw(st.sampled_from((0.0, 0.5, 1.0))),
+        anonymous_rate=draw(st.sampled_from((0.0, 0.3))),
+    )
+
+
+@st.composite
+def deliveries(draw: st.DrawFn, layout: Layout) -> Delivery:
+    bad = st.dictionaries(st.sampled_from(sorted(possible_bad_rows(layout))), st.integers(1, 3))
+    return Delivery(
+        interleave=draw(st.sampled_from(("none", "disjoint", "any"))),
+        duplicates=draw(st.sampled_from((0.0, 0.3))),
+        shuffle=draw(st.booleans()),
+        bad_rows=draw(bad),
+    )
+
+
+@given(data=st.data(), workload=workloads(), seed=seeds, layout=layouts())
+@settings(max_examples=300, deadline=None)
+def test_change_table_reads_back(
+    data: st.DataObject, workload: Workload, seed: int, layout: Layout
+) -> None:
+    delivery = data.draw(deliveries(layout))
+    table = write(workload, random.Random(seed), layout, delivery)
+    assert all(list(row) == list(table.columns) for row in table.rows)
+    events, quarantine = read_back(table, workload.table, layout)
+    assert events == table.events
+    assert _sorted(quarantine) == _sorted(table.quarantine)
+    assert sum(table.raw_counts.values()) == 2 * len(table.rows)
+
+
+@given(data=st.data(), workload=workloads(), seed=seeds)
+@settings(max_examples=150, deadline=None)
+def test_change_table_tells_the_states(data: st.DataObject, workload: Workload, seed: int) -> None:
+    layout = Layout(anonymous_rate=0.3)
+    delivery = data.draw(deliveries(layout))
+    table = write(workload, random.Random(seed), layout, delivery)
+    assert table.is_faithful
+    key, positions = workload.table.key, table.positions
+    for keep_deleted in (False, True):
+        assert oracle.current_state(
+            workload, keep_deleted, positions=positions
+        ) == apply_events.current_state(table.events, key, keep_deleted=keep_deleted)
+    for granularity in ("commit", "event"):
+        assert oracle.history(workload, granularity, positions=positions) == apply_events.history(
+            table.events, key, granularity=granularity
+        )
+
+
+def test_change_sequences() -> None:
+    workload = generate(ORDERS, random.Random(5), 300)
+    table = write(workload, random.Random(6))
+    rows = [row for row in table.rows if row["header__change_oper"] != "B"]
+    sequences = [row["header__change_seq"] for row in rows]
+    assert sequences == sorted(set(sequences))
+    assert all(re.fullmatch(r"[0-9]{35}", sequence) for sequence in sequences)
+    numbers = [int(sequence[16:]) for sequence in sequences]
+    assert min(b - a for a, b in pairwise(numbers)) > 1
+    groups = defaultdict(set)
+    for transaction in workload.transactions:
+        for change in transaction.changes:
+            if change.number in table.positions:
+                groups[transaction.position].add(table.positions[change.number].sequence[:16])
+    assert all(len(times) == 1 for times in groups.values())
+    stamps = [row["header__timestamp"] for row in rows]
+    assert stamps != sorted(stamps)
+    assert min(stamps).year == 1970
+
+
+@pytest.mark.parametrize("interleave", ["disjoint", "any"])
+def test_interleaved_transactions_stay_whole(interleave: str) -> None:
+    workload = generate(ORDERS, random.Random(5), 300)
+    table = write(workload, random.Random(6), delivery=Delivery(interleave=interleave))
+    commits = [event["cdc_commit_sequence"] for event in sorted(table.events, key=_sequence)]
+    assert commits != sorted(commits)
+    assert [event["cdc_commit_sequence"] for event in table.events] == sorted(commits)
+    backwards = [
+        row
+        for row in oracle.history(workload, "event", positions=table.positions)
+        if (row["cdc_valid_to_sequence"] or "9") < row["cdc_valid_from_sequence"]
+    ]
+    assert bool(backwards) == (interleave == "any")
+
+
+def test_each_bad_row_has_its_reason() -> None:
+    workload = generate(ORDERS, random.Random(5), 50)
+    reasons = {}
+    for kind in BAD_ROWS:
+        table = write(workload, random.Random(6), delivery=Delivery(bad_rows={kind: 4}))
+        reasons[kind] = {reason for reason, _ in table.quarantine}
+    assert reasons == {
+        "unknown_operation": {"unknown_operation"},
+        "operation_mismatch": {"operation_mismatch"},
+        "bad_change_seq": {"bad_change_seq"},
+        "bad_mask": {"bad_mask"},
+        "bad_mask_with_before_image": {"bad_mask", "orphan_before_image"},
+        "orphan_before_image": {"orphan_before_image"},
+        "null_key": {"null_key"},
+        "sequence_conflict": {"sequence_conflict"},
+        "before_image_conflict": {"sequence_conflict"},
+    }
+    twice = write(
+        workload, random.Random(6), delivery=Delivery(duplicates=1, bad_rows={"null_key": 4})
+    )
+    assert len(twice.quarantine) == 8
+
+
+def test_what_a_layout_cannot_tell() -> None:
+    workload = generate(ORDERS, random.Random(5), 100)
+    rng = random.Random(6)
+    assert not write(workload, rng, Layout(before_images=False)).is_faithful
+    without_ids = write(workload, rng, Layout(header=("change_seq", "operation")))
+    assert not without_ids.is_faithful
+    with pytest.raises(ValueError, match="splits transaction"):
+        oracle.current_state(workload, positions=without_ids.positions)
+    with pytest.raises(ValueError, match="no truncate"):
+        write(workload, rng, Layout(header=("change_seq", "change_oper")))
+    with pytest.raises(ValueError, match="no such bad rows"):
+        write(workload, rng, Layout(before_images=False), Delivery(bad_rows={"bad_sequence": 1}))
+
+
+@pytest.mark.parametrize(
+    ("bits", "byte_order", "trimmed", "mask"),
+    [
+        ([0, 1, 3], "big", True, "0b"),
+        ([0, 1, 3], "little", True, "0b"),
+        ([7], "big", True, "80"),
+        ([8], "big", True, "0100"),
+        ([8], "little", True, "0001"),
+        ([0], "little", False, "010000"),
+        ([0], "big", False, "000001"),
+        ([], "big", True, ""),
+        ([1100], "big", True, "10" + "00" * 137),
+    ],
+)
+def test_masks(bits: list[int], byte_order: str, trimmed: bool, mask: str) -> None:
+    assert encode_mask(bits, 20, byte_order, trimmed).hex() == mask
+
+
+def test_wide_tables() -> None:
+    workload = generate(wide_table(400), random.Random(5), 20)
+    table = write(workload, random.Random(6))
+    assert any(len(row["header__change_mask"] or "") > 64 for row in table.rows)
+
+
+# A second reading of the format's reference, from the raw rows: the numbers are its rules.
+
+
+def read_back(
+    table: ChangeTable, source: Table, layout: Layout
+) -> tuple[list[Row], list[tuple[str, Row]]]:
+    """Change events and quarantine of a change table, read by the rules of the format."""
+    quarantine: list[tuple[str, Row]] = []
+    by_place: dict[tuple[str, bool], list[Row]] = defaultdict(list)
+    for row in table.rows:
+        operation = _operation(row, layout)
+        sequence = row[layout.prefix + "change_seq"]
+        if not _is_change_seq(sequence):  # rule 1
+            quarantine.append(("bad_change_seq", row))
+        elif operation in ("unknown_operation", "operation_mismatch"):  # rule 9
+            quarantine.append((operation, row))
+        else:
+            by_place[sequence, operation == "B"].append(row)
+    usable: dict[tuple[str, bool], tuple[Row, list[Row]]] = {}
+    for place, rows in by_place.items():  # rule 12
+        if any(row != rows[0] for row in rows):
+            quarantine += [("sequence_conflict", row) for row in rows]
+        else:
+            usable[place] = rows[0], rows
+    for (sequence, is_before), (row, rows) in list(usable.items()):
+        reason = None if is_before else _bad_row(row, source, layout)
+        if reason:
+            quarantine += [(reason, row) for row in rows]
+            del usable[sequence, is_before]
+    for (sequence, is_before), (_, rows) in usable.items():  # rule 11
+        partner = usable.get((sequence, False))
+        if is_before and (partner is None or _operation(partner[0], layout) != "U"):
+            quarantine += [("orphan_before_image", row) for row in rows]
+    good = {sequence: row for (sequence, is_before), (row, _) in usable.items() if not is_before}
+    commits: dict[tuple[str, str], str] = {}
+    for sequence in sorted(good, reverse=True):
+        commits[good[sequence].get(layout.prefix + "transaction_id") or "", sequence[:16]] = (
+            sequence
+        )
+    events = []
+    for sequence, row in good.items():
+        paired = usable.get((sequence, True)) if _operation(row, layout) == "U" else None
+        before = paired[0] if paired else None
+        event = _event(row, before, source, layout)
+        name = event["cdc_transaction_id"]
+        event["cdc_commit_sequence"] = commits[name, sequence[:16]] if name else sequence
+        events.append(event)
+    return sorted(events, key=lambda one: (one["cdc_commit_sequence"], _sequence(one))), quarantine
+
+
+def _sequence(event: Row) -> Any:
+    return event["cdc_sequence"]
+
+
+def _sorted(quarantine: list[tuple[str, Row]]) -> list[str]:
+    return sorted(map(repr, quarantine))
+
+
+def _is_change_seq(text: str | None) -> bool:
+    if text is None or not re.fullmatch(r"[0-9]{35}", text, re.ASCII):
+        return False
+    try:
+        datetime.strptime(text[:14], "%Y%m%d%H%M%S")
+    except ValueError:
+        return False
+    return True
+
+
+def _operation(row: Row, layout: Layout) -> str:
+    words = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "BEFOREIMAGE": "B", "TRUNCATE": "T"}
+    letter = row.get(layout.prefix + "change_oper") or ""
+    word = words.get(row.get(layout.prefix + "operation") or "", "")
+    if word == "T":
+        return "T"
+    if not letter:
+        return word or "unknown_operation"
+    if letter not in ("I", "U", "D", "B"):
+        return "unknown_operation"
+    return letter if word in ("", letter) else "operation_mismatch"
+
+
+def _mask_bits(row: Row, layout: Layout) -> set[int] | None:
+    mask = row.get(layout.prefix + "change_mask")
+    if mask is None:
+        return None
+    if isinstance(mask, str):
+        digits = re.sub(r"^(0x(?=.)|x'(?=.*'$)|X'(?=.*'$))", "", mask.strip()).rstrip("'")
+        digits = "" if mask.strip().lower() in ("0x", "x''") else digits
+        if not re.fullmatch(r"[0-9a-fA-F]*", digits) or mask.count("'") == 1:
+            raise ValueError(mask)
+        mask = bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
+    octets = mask if layout.mask_byte_order == "little" else mask[::-1]
+    return {8 * n + b for n, octet in enumerate(octets) for b in range(8) if octet >> b & 1}
+
+
+def _bad_row(row: Row, source: Table, layout: Layout) -> str | None:
+    operation, headers = _operation(row, layout), len(layout.header)
+    if operation in ("I", "U"):  # rules 4 and 8
+        try:
+            bits = _mask_bits(row, layout) or set()
+        except ValueError:
+            return "bad_mask"
+        if bits - set(range(headers, headers + len(source.columns))):
+            return "bad_mask"
+    if operation != "T" and any(row[name] is None for name in source.key):
+        return "null_key"
+    return None
+
+
+def _event(row: Row, before: Row | None, source: Table, layout: Layout) -> Row:
+    operation, prefix = _operation(row, layout), layout.prefix
+    names, headers = list(source.columns), len(layout.header)
+    sequence = row[prefix + "change_seq"]
+    at = datetime.strptime(sequence[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
+    changed = None
+    if operation == "U":
+        bits = _mask_bits(row, layout)
+        changed = None if bits is None else [names[bit - headers] for bit in sorted(bits)]
+    present = None
+    if operation == "D":
+        present = [name for name in names if row[name] is not None]
+    words = {"I": "insert", "U": "update", "D": "delete", "T": "truncate"}
+    return {
+        "cdc_source": "qlik_change_table",
+        "cdc_operation": words[operation],
+        "cdc_sequence": sequence,
+        "cdc_commit_at": at.replace(microsecond=int(sequence[14:16]) * 10_000),
+        "cdc_transaction_id": row.get(prefix + "transaction_id") or None,
+        "cdc_changed_columns": changed,
+        "cdc_present_columns": None if present == names else present,
+        "cdc_before": None if before is None else {name: before[name] for name in names},
+        "cdc_metadata": {
+            name: row[prefix + name]
+            for name in ("stream_position", "timestamp", "partition_name")
+            if prefix + name in row
+        },
+        **{name: row[name] for name in names},
+    }

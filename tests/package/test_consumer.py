@@ -1,0 +1,414 @@
+"""The package in a project of a user's: compiled on an empty warehouse, tested, run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from kit.lint import lint
+from kit.warehouse import ROOT, DbtRun, Warehouse
+
+CONSUMER = ROOT / "tests" / "consumer"
+OWN = ["--select", "path:models/own"]
+
+ORDERS = """
+    ('20220315081502000000000000000000001', 'I', 'E0', 'A', 1, 'new', 9.90),
+    ('20220315081503000000000000000000002', 'B', null, 'B', 1, 'new', 9.90),
+    ('20220315081503000000000000000000002', 'U', '40', 'B', 1, 'paid', 9.90),
+    ('20220315081503000000000000000000003', 'I', 'E0', 'B', 2, 'new', 1.00),
+    ('20220315081504000000000000000000004', 'D', '20', 'C', 2, null, null)
+"""
+ODD = """
+    ('20220315081502000000000000000000001', 'I', '03E0', 'A', 1, 'a', 'A', 1, 1.5),
+    ('20220315081503000000000000000000002', 'U', '0100', 'B', 1, 'a', 'A', 2, 1.5)
+"""
+
+
+@pytest.fixture(scope="module")
+def consumer(warehouse: Warehouse) -> Path:
+    """Install the package in the consumer project."""
+    warehouse.dbt(CONSUMER, "deps")
+    return CONSUMER
+
+
+@pytest.fixture(scope="module")
+def unit_tests(warehouse: Warehouse, consumer: Path) -> DbtRun:
+    """Run all unit tests, in a warehouse that has no table.
+
+    One after the other: those of one model have one temporary view, and clients share a session.
+    """
+    chosen = ["--select", "test_type:unit", "--threads", "1"]
+    schemas = {"SPARK_CDC_SCHEMA": "consumer_units"}
+    return warehouse.dbt(consumer, "test", *chosen, env=schemas, check=False)
+
+
+@pytest.fixture
+def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
+    """Make the user's source tables, without rows, and give the schema to build in."""
+    headers = (
+        "header__change_seq string, header__change_oper string, header__change_mask string,"
+        " header__transaction_id string, header__timestamp timestamp"
+    )
+    warehouse.sql(
+        "create schema if not exists consumer_built_erp",
+        f"create table consumer_built_erp.orders__ct ({headers}, order_id bigint, status string,"
+        " amount decimal(10, 2)) using parquet",
+        f"create table consumer_built_erp.Odd__ct ({headers}, `Order No` bigint, `select` string,"
+        " `UPPER` string, `数量` int, `größe` double) using parquet",
+        "create table consumer_built_erp.`2022` (header__change_seq string,"
+        " header__change_oper string, header__change_mask string, id bigint, `#qty` int,"
+        " note struct<variant: string, map: int>) using parquet",
+    )
+    yield "consumer_built"
+    warehouse.sql(
+        "drop schema if exists consumer_built cascade", "drop schema consumer_built_erp cascade"
+    )
+
+
+def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer: Path) -> None:
+    expected = {
+        "2024": "1704067200",
+        "2024-03": "1709251200",
+        "2024-03-15": "1710460800",
+        "2024-03-15 10": "1710496800",
+        "2024-03-15 10:20": "1710498000",
+        "2024-03-15T10:20:30.5": "1710498030",
+        "2024-03-15 10:20:30+05:30": "1710478230",
+        "10:20:30": None,
+    }
+    texts = ", ".join(f"('{text}')" for text in expected)
+    select = (
+        "select text, cast(unix_seconds({{ spark_cdc._typed('text', 'string', 'timestamp') }}) as"
+        f" string) as seconds from values {texts} as texts (text)"
+    )
+    warehouse.sql("set spark.sql.session.timeZone=Asia/Kolkata")
+    try:
+        shown = warehouse.dbt(
+            consumer, "--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"
+        )
+    finally:
+        warehouse.sql("reset spark.sql.session.timeZone")
+    rows = json.loads(shown.output[shown.output.index("{") :])["show"]
+    assert {row["text"]: row["seconds"] for row in rows} == expected
+
+
+def show(warehouse: Warehouse, consumer: Path, select: str) -> dict[str, str | None]:
+    """Run a query of one row, in which macros stand, and give that row."""
+    shown = warehouse.dbt(consumer, "--quiet", "show", "--inline", select, "--output", "json")
+    row: dict[str, str | None] = json.loads(shown.output[shown.output.index("{") :])["show"][0]
+    return row
+
+
+INEXACT = [
+    ("'2024-03-15T10:20:30'", "string", "timestamp_ntz", "2024-03-15 10:20:30"),
+    ("'2024-03-15'", "string", "timestamp_ntz", "2024-03-15 00:00:00"),
+    ("'2024-03-15T10:20:30+05:30'", "string", "timestamp_ntz", None),
+    ("'2024-03-15 10:20:30Z'", "string", "timestamp_ntz", None),
+    ("'2024-03-15 10:20:30 Europe/Paris'", "string", "timestamp_ntz", None),
+    ("timestamp'2022-01-01 00:00:00Z'", "timestamp", "bigint", "1640995200"),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "bigint", None),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,2)", "1640995200.75"),
+    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,1)", None),
+    ("1640995200.7500001BD", "decimal(17,7)", "timestamp", None),
+    ("1640995200L", "bigint", "timestamp", "2022-01-01 00:00:00"),
+    ("1640995200000000L", "bigint", "timestamp", None),
+    ("9223372036854775807L", "bigint", "timestamp", None),
+    ("1", "int", "boolean", "true"),
+    ("0", "int", "boolean", "false"),
+    ("5", "int", "boolean", None),
+    ("cast('NaN' as double)", "double", "boolean", None),
+    ("true", "boolean", "int", "1"),
+]
+
+
+def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consumer: Path) -> None:
+    values = ", ".join(
+        f"cast({{{{ spark_cdc._typed({json.dumps(value)}, '{there}', '{wanted}') }}}} as string)"
+        f" as c{number}"
+        for number, (value, there, wanted, _) in enumerate(INEXACT)
+    )
+    row = show(warehouse, consumer, f"select {values}")
+    assert list(row.values()) == [expected for *_, expected in INEXACT]
+
+
+# Some two thousand events on keys that a transaction often names twice, in all combinations.
+EVENTS = """
+create table consumer_ways.changes using parquet as
+with picked as (
+    select
+        id, id div 6 as commit, pmod(hash(id div 6, id % 3), 800) as key,
+        pmod(hash(id, 'a'), 2) as a, pmod(hash(id, 'operation'), 16) as kind
+    from range(2400)
+)
+select
+    case
+        when kind < 3 then 'insert' when kind < 5 then 'delete' when kind = 5 then 'load'
+        else 'update'
+    end as cdc_operation,
+    lpad(id, 5, '0') as cdc_sequence,
+    lpad(commit, 5, '0') as cdc_commit_sequence,
+    timestamp_seconds(commit) as cdc_commit_at,
+    if(kind = 6, array('ID'), cast(null as array<string>)) as cdc_present_columns,
+    if(kind = 7, named_struct('id', pmod(key + 1, 800), 'a', a), null) as cdc_before,
+    key as id,
+    a
+from picked"""
+# A truncate of a table that is empty has no effect, but sends each key the long way.
+TRUNCATED = """
+create view consumer_ways.truncated as select * from consumer_ways.changes union all
+select 'truncate', '', '', timestamp_seconds(0), null, null, null, null"""
+
+
+def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path) -> None:
+    warehouse.sql("create schema consumer_ways", EVENTS, TRUNCATED)
+    ways = [
+        f"api.Relation.create(schema='consumer_ways', identifier='{name}')"
+        for name in ("changes", "truncated")
+    ]
+    columns = [
+        "(select count(distinct cdc_key_hash) from ({{ spark_cdc._effects(there, table) }}"
+        " {{ spark_cdc._entangled_transactions(table, 'effects', 'false') }})) as entangled"
+    ]
+    for number, call in enumerate(
+        ("history({}, ['id'])", "history({}, ['id'], granularity='event')")
+    ):
+        plain, long = (f"(select * from ({{{{ spark_cdc.{call.format(way)} }}}}))" for way in ways)
+        columns.append(
+            f"(select count(*) from (({plain} except all {long}) union all"
+            f" ({long} except all {plain}))) as differ_{number}"
+        )
+    table = f"{{% set there = {ways[0]} %}}"
+    table += "{% set table = spark_cdc._changed_table('history', there, ['id'], none) %}"
+    select = f"{{% if execute %}}{table} select {', '.join(columns)} {{% endif %}}"
+    row = show(warehouse, consumer, select)
+    assert 100 < int(row.pop("entangled") or 0) < 500
+    assert set(map(str, row.values())) == {"0"}
+
+
+def test_nested_types_have_several_spellings(warehouse: Warehouse, consumer: Path) -> None:
+    spelled = {
+        "array<bigint>": "array<long>",
+        "array<decimal(10,2)>": "ARRAY<dec(10, 2)>",
+        "array<decimal(10,0)>": "array<numeric>",
+        "struct<a:int,b c:string>": "struct<a integer, `b c`: varchar(5)>",
+        "array<timestamp>": "array<timestamp_ltz>",
+    }
+    checks = "".join(
+        f"{{{{ spark_cdc._check_cast('test', 'c', '{there}', '{declared}') }}}}"
+        for there, declared in spelled.items()
+    )
+    assert show(warehouse, consumer, f"{checks} select 'fine' as said") == {"said": "fine"}
+
+
+def test_structs_are_quarantined_verbatim(
+    warehouse: Warehouse, consumer: Path, sources: str
+) -> None:
+    """One that is named as its relation, and one of which Spark does not describe all fields."""
+    fields = ", ".join(f"f{number}: int" for number in range(30))
+    values = ", ".join(f"'f{number}', {number}" for number in range(30))
+    warehouse.sql(
+        "create table consumer_built_erp.doc (header__change_seq string, header__change_oper"
+        " string, id int, doc struct<body: binary>, body string,"
+        f" wide struct<{fields}, page: binary>) using parquet",
+        "insert into consumer_built_erp.doc select 'bad', 'I', 1, named_struct('body', X'AB'),"
+        f" 'other', named_struct({values}, 'page', X'CD')",
+    )
+    relation = "api.Relation.create(schema='consumer_built_erp', identifier='doc')"
+    row = show(
+        warehouse,
+        consumer,
+        "select get_json_object(raw, '$.doc.body') as doc, get_json_object(raw, '$.wide.page') as"
+        " page from ("
+        f"{{{{ spark_cdc.quarantine('qlik_change_table', {relation}, key=['id']) }}}}) as rows",
+    )
+    assert row == {"doc": "AB", "page": "CD"}
+
+
+def vector_tests() -> ModuleType:
+    """Import the script that makes the unit tests of the vectors."""
+    path = ROOT / "tests" / "kit" / "unit_tests.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The vectors
+
+
+def test_unit_tests_of_the_vectors_are_up_to_date() -> None:
+    """What is committed is what the script makes of the vectors."""
+    script = vector_tests()
+    assert script.UNIT_TESTS.read_text(encoding="utf-8") == script.make(), (
+        "run python tests/kit/unit_tests.py"
+    )
+
+
+def test_every_vector_is_in_a_unit_test() -> None:
+    """No vector is left out, and each is named where it would fail.
+
+    Those of GBase are in `test_gbase_vectors.py`.
+    """
+    text = vector_tests().make()
+    vectors = sorted((ROOT / "tests" / "formats").glob("*/vectors/qlik_*.jsonl"))
+    assert vectors
+    for path in vectors:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert f"vector: {json.loads(line)['id']}\n" in text
+
+
+# The unit tests
+
+
+def unit_test_names() -> list[str]:
+    """Name the unit tests that the project has, without asking dbt."""
+    lines = [
+        line
+        for path in sorted((CONSUMER / "models").rglob("*.yml"))
+        for line in path.read_text(encoding="utf-8").partition("unit_tests:\n")[2].splitlines()
+    ]
+    return [
+        line.partition("name: ")[2] for line in lines if line.startswith(("- name: ", "  - name: "))
+    ]
+
+
+@pytest.mark.parametrize("name", unit_test_names())
+def test_unit_test(unit_tests: DbtRun, name: str) -> None:
+    """The unit test passes."""
+    result = unit_tests.results()[name]
+    assert result["status"] == "pass", result["message"] or unit_tests.output
+
+
+def test_no_other_unit_test(unit_tests: DbtRun) -> None:
+    """Each unit test that dbt ran is one of those above."""
+    assert set(unit_tests.results()) == set(unit_test_names())
+
+
+# A user's own models
+
+
+def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
+    """Models, seeds and tests of the package's own demo are not those of the consumer."""
+    listed = warehouse.dbt(consumer, "ls", "--output", "name", "--quiet").output.split()
+    assert {"orders__changes", "odd__history"} <= set(listed)
+    paths = warehouse.dbt(consumer, "ls", "--output", "selector", "--quiet").output.split()
+    strangers = [path for path in paths if path.startswith("spark_cdc.")]
+    assert not strangers
+
+
+def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) -> None:
+    """Names and types come from the YAML where the warehouse is empty."""
+    nowhere = {"SPARK_CDC_SCHEMA": "consumer_nowhere"}
+    run = warehouse.dbt(consumer, "compile", *OWN, env=nowhere)
+    compiled = run.target / "compiled" / "consumer" / "models" / "own"
+    for model in CONSUMER.glob("models/own/*.sql"):
+        assert "select" in (compiled / model.name).read_text(encoding="utf-8")
+    odd = (compiled / "odd__changes.sql").read_text(encoding="utf-8")
+    for name in ("Order No", "select", "UPPER", "数量", "größe"):
+        assert f"cdc_row.`{name}` as `{name}`" in odd
+
+
+def test_compiled_sql_is_laid_out_well(
+    warehouse: Warehouse, consumer: Path, tmp_path: Path
+) -> None:
+    """With odd names, nested in another query, of many shapes."""
+    env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(tmp_path)}
+    warehouse.dbt(consumer, "compile", "--exclude", "resource_type:test", env=env)
+    compiled = tmp_path / "compiled" / "consumer" / "models"
+    models = {path.relative_to(compiled.parent) for path in compiled.rglob("*.sql")}
+    assert models == {path.relative_to(CONSUMER) for path in CONSUMER.glob("models/**/*.sql")}
+    findings = lint(compiled)
+    assert not findings, "\n".join(findings)
+
+
+def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str) -> None:
+    """`--empty` makes every table, with its types and no row; a run makes the rows; views too."""
+    env = {"SPARK_CDC_SCHEMA": sources}
+    warehouse.sql(
+        "insert into consumer_built_erp.orders__ct select seq, oper, mask, tx, null, id, status,"
+        f" amount from values {ORDERS} as rows (seq, oper, mask, tx, id, status, amount)",
+        "insert into consumer_built_erp.Odd__ct select seq, oper, mask, tx, null, a, b, c, d, e"
+        f" from values {ODD} as rows (seq, oper, mask, tx, a, b, c, d, e)",
+        "insert into consumer_built_erp.`2022` values"
+        " ('20220315081502000000000000000000001', 'I', '38', 1, 2, struct('x', 3)),"
+        " ('20220315081503000000000000000000002', 'U', '20', 1, 2, struct('y', 3)),"
+        " ('20220315081504000000000000000000003', 'D', '08', 1, null, null)",
+    )
+    warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
+    for model in CONSUMER.glob("models/own/*.sql"):
+        assert warehouse.sql(f"select count(*) from {sources}.{model.stem}") == [(0,)]
+    names = [row[:2] for row in warehouse.sql(f"describe table {sources}.odd")][:5]
+    expected = [("Order No", "bigint"), ("select", "string"), ("UPPER", "string")]
+    assert names == [*expected, ("数量", "int"), ("größe", "double")]
+
+    warehouse.dbt(consumer, "run", *OWN, env=env)
+    assert warehouse.sql(
+        f"select order_id, status, cast(amount as string), cdc_operation from {sources}.orders"
+    ) == [(1, "paid", "9.90", "update")]
+    assert warehouse.sql(
+        "select order_id, status, cdc_operation, cdc_ended_by, cdc_is_current"
+        f" from {sources}.orders__history order by order_id, cdc_valid_from_sequence"
+    ) == [
+        (1, "new", "insert", "update", False),
+        (1, "paid", "update", None, True),
+        (2, "new", "insert", "delete", False),
+    ]
+    assert warehouse.sql(
+        f"select `Order No`, `select`, `UPPER`, `数量`, `größe` from {sources}.odd__history"
+        " order by cdc_valid_from_sequence"
+    ) == [(1, "a", "A", 1, 1.5), (1, "a", "A", 2, 1.5)]
+    assert warehouse.sql(
+        f"select cdc_changed_columns from {sources}.odd__changes order by cdc_sequence"
+    ) == [
+        (None,),
+        ('["数量"]',),
+    ]
+    assert warehouse.sql(
+        f"select cdc_operation, id, `#qty`, note.variant from {sources}.stock__changes"
+        " order by cdc_sequence"
+    ) == [("insert", 1, 2, "x"), ("update", 1, 2, "y"), ("delete", 1, None, None)]
+
+    tested = warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
+    assert [result["status"] for result in tested.results().values()] == ["pass", "pass"]
+    tables = contents(warehouse, sources)
+    views = ["--select", *tables, "--vars", "{materialized: view}"]
+    warehouse.dbt(consumer, "run", *views, env=env)
+    assert contents(warehouse, sources) == tables
+
+
+def test_a_transaction_too_large_for_one_task(
+    warehouse: Warehouse, consumer: Path, sources: str
+) -> None:
+    """All its changes have one commit, and each update its before image."""
+    warehouse.sql(
+        "insert into consumer_built_erp.orders__ct select"
+        " concat('2022031508150200', lpad(cast(id div 2 as string), 19, '0')),"
+        " if(id % 2 = 0, 'B', 'U'), if(id % 2 = 0, null, '40'), 'A', null, id div 2,"
+        " if(id % 2 = 0, 'old', 'new'), null from range(1000002)"
+    )
+    warehouse.dbt(consumer, "run", "--select", "orders__changes", env={"SPARK_CDC_SCHEMA": sources})
+    assert warehouse.sql(
+        "select count(*), min(cdc_commit_sequence) = max(cdc_commit_sequence),"
+        " min(cdc_commit_sequence) = min(cdc_sequence),"
+        " count_if(status = 'new' and cdc_before.order_id = order_id and cdc_before.status = 'old')"
+        f" from {sources}.orders__changes"
+    ) == [(500001, True, True, 500001)]
+
+
+def contents(warehouse: Warehouse, schema: str) -> dict[str, list[str]]:
+    """Read what some of the user's models hold, but for the run that built it."""
+    columns = {
+        "orders__changes": "* except (cdc_batch)",
+        "orders": "*",
+        "odd__changes": "* except (cdc_batch)",
+    }
+    return {
+        model: sorted(map(str, warehouse.sql(f"select {names} from {schema}.{model}")))
+        for model, names in columns.items()
+    }

@@ -1,0 +1,189 @@
+"""The project by itself: built over Thrift (ANSI on) and in a session (ANSI off); its docs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.lint import lint
+from kit.warehouse import INTERPRETED, PROFILES, QUICK, ROOT, DbtRun, Warehouse, conf, running
+
+SCHEMA = "spark_cdc"
+# A table of each format, without data tests.
+SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", "--exclude", "test_type:data")
+
+
+@dataclass(frozen=True)
+class Session:
+    """`dbt build` of the project in a Spark session, which goes on beside the tests."""
+
+    home: Path
+    build: subprocess.Popen[bytes]
+
+    def tables(self, schema: str) -> Path:
+        """Wait for its end, and give the folder that has the tables."""
+        code = self.build.wait()
+        assert code == 0, (self.home / "output").read_text(encoding="utf-8")
+        return self.home / "spark" / "warehouse" / f"{schema}.db"
+
+
+# All tables, and the data tests of some: the tables are compared with those that have passed all.
+FEWER_TESTS = (
+    *("--select", "resource_type:seed", "resource_type:model", "demo_orders__ct+"),
+    *("--indirect-selection", "empty"),
+)
+
+
+@pytest.fixture(scope="module")
+def in_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The whole project in a session."""
+    home = tmp_path_factory.mktemp("session")
+    given = (PROFILES / "profiles.yml").read_text()
+    # another time zone than the server's, which no result may depend on
+    settings_of_spark = (
+        "{spark.sql.shuffle.partitions: '2', spark.sql.session.timeZone: Asia/Kolkata}"
+    )
+    few = f"method: session\n      server_side_parameters: {settings_of_spark}"
+    (home / "profiles.yml").write_text(given.replace("method: session", few))
+    settings = {
+        "SPARK_CDC_DIR": str(home / "spark"),
+        "DBT_PROFILES_DIR": str(home),
+        "DBT_TARGET_PATH": str(home / "target"),
+        "DBT_LOG_PATH": str(home / "logs"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "JDK_JAVA_OPTIONS": QUICK,
+    }
+    command = [sys.executable, "-m", "spark_cdc_udfs.dbt_session", "build", "--target", "session"]
+    with (home / "output").open("wb") as output:
+        build = subprocess.Popen(
+            [*command, *FEWER_TESTS],
+            cwd=ROOT,
+            env=os.environ | settings,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    yield Session(home, build)
+    build.kill()
+    build.wait()
+
+
+def tables(run: DbtRun) -> Mapping[str, Mapping[str, Any]]:
+    return {
+        node["name"]: node
+        for node in run.artifact("manifest")["nodes"].values()
+        if node["resource_type"] in ("seed", "model") and node["config"]["materialized"] != "view"
+    }
+
+
+def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
+    results = built.artifact("run_results")["results"]
+    assert {result["status"] for result in results} == {"success", "pass"}
+    assert len(tables(built)) == 36
+
+
+def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
+    """Models and tests alike."""
+    compiled = built.target / "compiled" / "spark_cdc"
+    assert len(list(compiled.rglob("*.sql"))) > len(tables(built))
+    findings = lint(compiled)
+    assert not findings, "\n".join(findings)
+
+
+@pytest.mark.parametrize("name", ["demo_orders", "demo_orders__history"])
+def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: str) -> None:
+    """Plain keys and all others read one shuffle of the events, the widest there is."""
+    (compiled,) = (built.target / "compiled").rglob(f"models/**/{name}.sql")
+    explain = f"explain {compiled.read_text(encoding='utf-8')}"
+    # An adaptive plan says so only once it has run, and small tables are joined without a shuffle.
+    # A setting holds for all clients.
+    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"}
+    sets = (f"set {name}={value}" for name, value in settings.items())
+    ((plan,),) = warehouse.sql(*sets, explain)
+    warehouse.sql(*(f"reset {name}" for name in settings))
+    assert re.search(r"ReusedExchange \[.*cdc_after", plan)
+
+
+def differences(
+    warehouse: Warehouse, built: DbtRun, folder: Path, only: Collection[str] | None = None
+) -> list[str]:
+    """Say in which rows the tables of `warehouse` differ from those in parquet files."""
+    different = []
+    for name, node in tables(built).items():
+        if only is not None and name not in only:
+            continue
+        columns = [f"`{column}`" for column in node["columns"] if column != "cdc_batch"]
+        names = ", ".join(columns)
+        # an incremental model's rows lie in a folder that has the time of the run in its name
+        *_, stored = sorted(folder.glob(name)) or sorted(folder.glob(f"{name}__cdc_[0-9]*"))
+        here = f"select {names} from {SCHEMA}.{name}"
+        there = f"select {names} from parquet.`{stored}`"
+        if difference := warehouse.difference(here, there):
+            different.append(f"{name}: {difference}")
+    return different
+
+
+def test_a_session_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, in_session: Session
+) -> None:
+    different = differences(warehouse, built, in_session.tables(SCHEMA))
+    assert not different, "\n".join(different)
+
+
+def test_a_table_format_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, lake: Warehouse
+) -> None:
+    parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
+    given = ["--vars", f"{{spark_cdc_file_format: {lake.table_format}}}"]
+    some = lake.dbt(ROOT, "build", *SOME, *given, profiles=PROFILES)
+    # over tables that are there
+    again = ["--select", "demo_orders__ct", "demo_orders__changes", "demo_orders"]
+    again += ["--exclude", "test_type:data"]
+    lake.dbt(ROOT, "build", *again, *given, profiles=PROFILES)
+    described = dict(row[:2] for row in lake.sql(f"describe extended {SCHEMA}.demo_orders"))
+    assert described["Provider"] == lake.table_format
+    different = differences(lake, built, parquet, some.results())
+    assert not different, "\n".join(different)
+
+
+def test_the_newest_spark_gives_the_same_tables(
+    warehouse: Warehouse, built: DbtRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = ROOT / ".spark-newest"
+    if not newest.exists():
+        pytest.skip("make test fetches it")
+    parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
+    monkeypatch.setenv("PYTHONPATH", str(newest))
+    with running(tmp_path, *conf(INTERPRETED)) as lake:
+        assert lake.sql("select split(version(), ' ')[0]") == [("4.3.0",)]
+        some = lake.dbt(ROOT, "build", *SOME, profiles=PROFILES)
+        different = differences(lake, built, parquet, some.results())
+    assert not different, "\n".join(different)
+
+
+def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
+    warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
+    manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
+    missing = []
+    for node_id, node in {**manifest["nodes"], **manifest["sources"]}.items():
+        if node["resource_type"] not in ("model", "seed", "source"):
+            continue
+        if not node["description"]:
+            missing.append(node["name"])
+        described = {name for name, column in node["columns"].items() if column["description"]}
+        missing += [
+            f"{node['name']}.{name}"
+            for name in catalog["nodes"][node_id]["columns"].keys() - described
+        ]
+    for macro in manifest["macros"].values():
+        if macro["package_name"] == "spark_cdc" and not macro["description"]:
+            missing.append(f"macro {macro['name']}")
+    assert not missing
+    assert json.dumps(manifest["docs"]).count("__overview__")

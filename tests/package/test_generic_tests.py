@@ -1,0 +1,217 @@
+"""The generic tests: over which rows they pass, and which they find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from kit.warehouse import ROOT, Warehouse
+
+HEADERS = {
+    "header__change_seq": "string",
+    "header__change_oper": "string",
+    "header__change_mask": "string",
+}
+SEQ = "202203150815020000000000000000000"
+HISTORY = {
+    "problem": "bigint",
+    "next_valid_from_sequence": "string",
+    "cdc_valid_from_sequence": "string",
+    "cdc_valid_to_sequence": "string",
+    "cdc_is_current": "boolean",
+    "cdc_ended_by": "string",
+}
+
+# The tables, by name: their columns, and the rows as SQL. Of a change table the first column is
+# bit 3 of a mask.
+TABLES: dict[str, tuple[dict[str, str], str]] = {
+    "lengths": (
+        {
+            "#no": "int",
+            "code": "varchar(5)",
+            "pad": "char(3)",
+            "note": "string",
+            "pair": "struct<a: varchar(3), b: char(2)>",
+            "comma": "struct<`a,b`: int>",
+            "wide": f"struct<a: varchar(5), {', '.join(f'f{place}: int' for place in range(30))}>",
+        },
+        "",
+    ),
+    "other_lengths": (
+        {
+            "code": "varchar(300)",
+            "pad": "char(4)",
+            "note": "varchar(5)",
+            "more": "string",
+            "kind": "char(5)",
+            "pair": "struct<a: varchar(9), b: char(2)>",
+            "swapped": "struct<a: string, b: varchar(5)>",
+        },
+        "",
+    ),
+    "deletes": (
+        HEADERS | {"id": "bigint", "note": "string"},
+        f"('{SEQ}01', 'D', '08', 1, null), ('{SEQ}02', 'D', '10', 1, null),"
+        f" ('{SEQ}03', 'D', '18', 1, 'a'), ('{SEQ}03', 'D', '18', 1, 'b'),"
+        f" ('{SEQ}04', 'D', 'no', 1, null)",
+    ),
+    "two_keys": (
+        HEADERS | {"id": "bigint", "line": "int", "note": "string"},
+        f"('{SEQ}01', 'D', '18', 1, 2, null)",
+    ),
+    "no_masks": (
+        HEADERS | {"id": "bigint", "note": "string"},
+        f"('{SEQ}01', 'I', 'ZZ', 1, 'a'), ('{SEQ}02', 'I', null, 1, 'a')",
+    ),
+    "little": (
+        HEADERS | dict.fromkeys("abcdef", "int"),
+        f"('{SEQ}01', 'I', '801', 1, null, null, null, null, 1)",
+    ),
+    "landed": (
+        HEADERS | {"id": "bigint", "note": "string", "landed_at": "timestamp"},
+        f"('{SEQ}01', 'I', '18', 1, 'a', now()), ('{SEQ}02', 'D', '08', 1, null, now())",
+    ),
+    "labelled": (
+        HEADERS | {"id": "bigint", "note": "string", "labels": "map<string,string>"},
+        f"('{SEQ}01', 'I', '18', 1, 'a', null), ('{SEQ}02', 'I', '08', 1, 'a', null),"
+        f" ('{SEQ}03', 'D', '18', 1, null, null)",
+    ),
+    "problems": ({"problem": "bigint"}, "(1), (2)"),
+    "problems__history": (
+        HISTORY,
+        "(1, '', '1', null, true, null), (3, '', '1', '2', true, null),"
+        " (4, '', '1', '2', false, 'delete')",
+    ),
+}
+# What the YAML says of a table's columns, where it is something else.
+DECLARED = {
+    "lengths": TABLES["lengths"][0]
+    | {
+        "code": "VARCHAR( 5 )",
+        "pad": "character(3)",
+        "pair": "struct<a varchar(3), b character( 2 )>",
+    },
+    "other_lengths": {
+        "code": "varchar(5)",
+        "pad": "char(3)",
+        "note": "string",
+        "more": "varchar(5)",
+        "kind": "varchar(5)",
+        "pair": "struct<a: varchar(3), b: char(2)>",
+        "swapped": "struct<a: varchar(5), b: string>",
+    },
+}
+
+OTHERS = ["code", "kind", "more", "note", "pad", "pair", "swapped"]
+ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
+# A table, a test with its arguments (and config), and the first column of the rows that it finds.
+CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
+    ("lengths", "column_types_are", {}, []),
+    ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
+    ("other_lengths", "column_types_are", {}, OTHERS),
+    ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
+    ("two_keys", "qlik_delete_bits_are_key", {"key": ["line", "ID"]}, []),
+    ("two_keys", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}01"]),
+    ("no_masks", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
+    ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
+    ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
+    ("landed", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
+    ("landed", "qlik_mask_byte_order_fits", {"leave_out": ["landed_at"]}, []),
+    ("landed", "qlik_mask_byte_order_fits", ID_AND_NOTE, []),
+    ("landed", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, []),
+    ("labelled", "qlik_mask_byte_order_fits", ID_AND_NOTE, [f"{SEQ}02"]),
+    ("labelled", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}03"]),
+    (
+        "problems",
+        "current_equals_history",
+        {"history": "source('erp', 'problems__history')"},
+        ["in the current state only", "in the history only"],
+    ),
+    ("problems__history", "history_is_consistent", {"key": ["problem"]}, [3]),
+]
+
+
+@pytest.fixture(scope="module")
+def results(
+    warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Any]]:
+    """Run every case, each as a test of a source of one project, and give what dbt says of each."""
+    project = tmp_path_factory.mktemp("generic_tests")
+    (project / "models").mkdir()
+    (project / "dbt_project.yml").write_text(
+        "name: generic_tests\nprofile: consumer\nflags: {send_anonymous_usage_stats: false}\n"
+    )
+    (project / "packages.yml").write_text(yaml.dump({"packages": [{"local": str(ROOT)}]}))
+    warehouse.sql("create schema generic_tests")
+    tables = []
+    for table, (columns, rows) in TABLES.items():
+        spelled = ", ".join(f"`{name}` {data_type}" for name, data_type in columns.items())
+        warehouse.sql(f"create table generic_tests.{table} ({spelled}) using parquet")
+        if rows:
+            warehouse.sql(f"insert into generic_tests.{table} values {rows}")
+        tests = [
+            {
+                f"spark_cdc.{test}": {
+                    "name": f"case_{number}",
+                    "arguments": {k: v for k, v in arguments.items() if k != "config"},
+                    "config": arguments.get("config", {}),
+                }
+            }
+            for number, (tested, test, arguments, _) in enumerate(CASES)
+            if tested == table
+        ]
+        declared = [
+            {"name": name, "data_type": data_type}
+            for name, data_type in DECLARED.get(table, columns).items()
+        ]
+        tables.append({"name": table, "columns": declared, "data_tests": tests})
+    sources = [{"name": "erp", "schema": "generic_tests", "tables": tables}]
+    (project / "models" / "sources.yml").write_text(yaml.dump({"sources": sources}))
+    profiles = ROOT / "tests" / "consumer"
+    warehouse.dbt(project, "deps", profiles=profiles)
+    run = warehouse.dbt(project, "test", profiles=profiles, check=False)
+    found = run.artifact("run_results")["results"]
+    return {result["unique_id"].split(".")[2]: result for result in found}
+
+
+@pytest.mark.parametrize(
+    "number", range(len(CASES)), ids=[f"{case[1]}: {case[0]}" for case in CASES]
+)
+def test_finds(warehouse: Warehouse, results: dict[str, dict[str, Any]], number: int) -> None:
+    """It finds the rows that are wrong, and no other."""
+    result = results[f"case_{number}"]
+    assert result["status"] in ("pass", "fail"), result["message"]
+    found = warehouse.sql(result["compiled_code"])
+    assert sorted({row[0] for row in found}) == CASES[number][3]
+
+
+def test_rows_have_a_name_for_each_value(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """A column of the table may be called `problem`."""
+    code = {CASES[int(name[5:])][1]: result["compiled_code"] for name, result in results.items()}
+    rows = warehouse.sql(f"select cdc_problem, problem from ({code['current_equals_history']})")
+    assert sorted(rows) == [("in the current state only", 2), ("in the history only", 3)]
+    assert warehouse.sql(f"select problem, cdc_problem from ({code['history_is_consistent']})") == [
+        (3, "cdc_is_current and cdc_valid_to_sequence differ")
+    ]
+
+
+def test_hint_names_what_may_be_wrong(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """Columns that are no columns of the table, and large objects, beside the header columns."""
+    number = next(number for number, case in enumerate(CASES) if case[0] == "landed")
+    ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
+    for argument in ("header_prefix", "header_columns", "columns", "leave_out"):
+        assert argument in hint
+
+
+def test_hint_names_the_byte_order(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """Also of a mask that lost a zero before its first digit."""
+    number = next(number for number, case in enumerate(CASES) if case[0] == "little")
+    ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
+    assert "mask_byte_order='little'" in hint

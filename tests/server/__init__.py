@@ -1,0 +1,1 @@
+"""The server, `make`, and a cluster."""
