@@ -85,7 +85,7 @@ def cases(seed: int) -> Iterator[Case]:
     yield case(
         seed,
         "many_columns",
-        database.wide_table(400),
+        database.wide_table(130),  # masks of more than 128 bits
         Layout(),
         Delivery(shuffle=True, duplicates=0.1),
     )
