@@ -22,8 +22,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SERVERS = ROOT / ".spark-cdc-check"
 
-UNIT_TESTS = "tests/laws/test_unit_tests.py"  # one test for each dbt unit test
-MODELS = ("models", "tests/consumer/models", "tests/benchmark/models", "tests/formats/*/models")
+UNIT_TESTS = "tests/laws/test_units.py"  # one test for each dbt unit test
+# Models with dbt unit tests, and all models.
+TESTED = ("tests/units/models", "tests/formats/*/models")
+MODELS = ("models", "tests/consumer/models", "tests/benchmark/models", *TESTED)
 # What sqlfluff reads with every model.
 LINTER = (".sqlfluff", "tests/stand_ins/")
 # Macros that no dbt unit test calls, and the tests of them.
@@ -55,11 +57,11 @@ class Unknown(Exception):
 def resolve(only: str) -> Plan:
     """Say what is checked for a decoder, a folder of macros, a model or a path."""
     path = ROOT / only
-    if "/" not in only and only in decoders():
+    if only in decoders():
         return of_decoder(only)
-    if "/" not in only and (ROOT / "macros" / only).is_dir():
+    if only in {folder.name for folder in (ROOT / "macros").iterdir()}:
         return of_macros(ROOT / "macros" / only)
-    if not path.exists() or path == ROOT:
+    if not path.exists():
         found = [model for model in models() if model.stem == only]
         if found:
             return of_models(found)
@@ -87,9 +89,9 @@ def decoders() -> list[str]:
     )
 
 
-def models() -> list[Path]:
+def models(folders: Sequence[str] = MODELS) -> list[Path]:
     """Find the models of the demo, of the tests and of the benchmark."""
-    return sorted(path for folder in MODELS for path in ROOT.glob(f"{folder}/**/*.sql"))
+    return sorted(path for folder in folders for path in ROOT.glob(f"{folder}/**/*.sql"))
 
 
 def of_decoder(name: str) -> Plan:
@@ -111,15 +113,18 @@ def of_macros(path: Path) -> Plan:
         return of_decoder(folder[0])
     if folder and folder[0] in TESTS_OF_MACROS:
         return Plan(tests=(TESTS_OF_MACROS[folder[0]],), marks="not slow and not server")
-    calling = callers(path)
-    tested = [model for model in models() if calls(model.read_text(encoding="utf-8"), calling)]
-    return of_models([model for model in tested if not model.is_relative_to(ROOT / "models")])
+    concerned = callers(path)
+    return of_models(
+        [model for model in models(TESTED) if calls(model.read_text("utf-8"), concerned)]
+    )
 
 
 def of_python(path: Path) -> Plan:
     """The tests without Spark that import a module, or one that imports it."""
     modules = importers(path)
     tests = [test for test in (ROOT / "tests").glob("**/test_*.py") if set(imports(test)) & modules]
+    if not tests:
+        raise Unknown(f"no test imports {names([path])[0]}: make check runs all that need no Spark")
     return Plan(tests=names(tests), marks="unit", types=True)
 
 

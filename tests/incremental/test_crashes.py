@@ -1,8 +1,8 @@
 """Runs that are killed: after the next run the tables are what a full refresh makes.
 
-`make test` kills the server in one statement and dbt before another. `make test-all` and `make soak`
-kill at random moments, too: `SPARK_CDC_KILLS` says how often, `SPARK_CDC_KILLS_FORMAT` on which
-table format.
+`make test` kills the server in one statement and dbt before another. `make test-all` and
+`make soak` kill at random moments, too: `SPARK_CDC_KILLS` says how often, `SPARK_CDC_KILLS_FORMAT`
+on which table format.
 """
 
 from __future__ import annotations
