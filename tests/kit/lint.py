@@ -38,7 +38,7 @@ Item = TypeVar("Item")
 
 # What is numbered: a name, a text, a number, a relation.
 NUMBERED = re.compile(
-    r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\b\d[\w.]*|(?<=\bfrom )\w+\.\w+|(?<=\bjoin )\w+\.\w+"
+    r"`(?:[^`\n]|``)*`|'(?:[^'\\\n]|\\.|'')*'|\b\d[\w.]*|(?<=\bfrom )\w+\.\w+|(?<=\bjoin )\w+\.\w+"
 )
 # Stands for what is numbered while parts are compared: one character each.
 FIRST_PLACE = 0xF0000
