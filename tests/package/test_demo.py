@@ -118,13 +118,17 @@ def test_a_table_format_gives_the_same_tables(
 ) -> None:
     parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
     given = ["--vars", f"{{spark_cdc_file_format: {lake.table_format}}}"]
+    # The seed is loaded over a table that is there. Second runs of models are in laws/.
+    seed = f"{SCHEMA}.demo_orders__ct"
+    lake.sql(
+        f"create schema if not exists {SCHEMA}",
+        f"create table {seed} using {lake.table_format}"
+        f" as select * from parquet.`{parquet}/demo_orders__ct`",
+    )
     some = lake.dbt(ROOT, "build", *SOME, *given, profiles=PROFILES)
-    # over tables that are there
-    again = ["--select", "demo_orders__ct", "demo_orders__changes", "demo_orders"]
-    again += ["--exclude", "test_type:data"]
-    lake.dbt(ROOT, "build", *again, *given, profiles=PROFILES)
-    described = dict(row[:2] for row in lake.sql(f"describe extended {SCHEMA}.demo_orders"))
-    assert described["Provider"] == lake.table_format
+    for table in (seed, f"{SCHEMA}.demo_orders"):
+        described = dict(row[:2] for row in lake.sql(f"describe extended {table}"))
+        assert described["Provider"] == lake.table_format
     different = differences(lake, built, parquet, some.results())
     assert not different, "\n".join(different)
 
