@@ -55,6 +55,15 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return shared_server(servers_of(shared_folder(tmp_path_factory), request.param), request.param)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only",
+        action="append",
+        default=[],
+        help="run dbt unit tests of this decoder, folder, model or name alone (repeatable)",
+    )
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]

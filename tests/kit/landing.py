@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from formats.gbase_capture import writer as gbase_capture
 from simulation import database
 
 from kit.lake import write_parquet
-from kit.warehouse import ROOT, Warehouse
+from kit.warehouse import Warehouse, install_package
 
 Row = Mapping[str, Any]
 
 MODELS = {
-    "changes": "spark_cdc.{decoder}({raw}, key={key}{arguments})",
-    "quarantine": "spark_cdc.quarantine('{decoder}', {raw}, key={key}{arguments})",
+    "changes": "spark_cdc.{decoder}({raw}, {arguments})",
+    "quarantine": "spark_cdc.quarantine('{decoder}', {raw}, {arguments})",
     "current": "spark_cdc.current_state({changes}, key={key})",
     "with_deleted": "spark_cdc.current_state({changes}, key={key}, keep_deleted=true)",
     "history": "spark_cdc.history({changes}, key={key})",
@@ -36,7 +35,7 @@ class Landing:
     tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
     kinds: dict[str, Sequence[str]] = field(default_factory=dict)
     batches: int = 0
-    have_left: bool = False
+    have_left: set[str] = field(default_factory=set)
 
     def add(
         self,
@@ -44,64 +43,65 @@ class Landing:
         table: database.Table,
         columns: Mapping[str, str],
         decoder: str = "qlik_change_table",
-        arguments: str = "",
+        arguments: str | None = None,
         kinds: Sequence[str] = tuple(MODELS),
         watermarks: Mapping[str, str] | None = None,
+        more: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         """The models of one raw table: incremental, and the same built anew from every row.
 
-        `watermarks` names the column that is `raw_watermark` for a kind of model.
+        `arguments` are the decoder's, in which `{other}` stands for the relation `other` of
+        `more`: the columns of each. `watermarks` names the column that is `raw_watermark` for a
+        kind of model.
         """
         (self.home / "models").mkdir(exist_ok=True)
         # dbt's own tables: of Delta slow to make, and of parquet not to be replaced on Iceberg,
         # which leaves their files
         whole = "iceberg" if self.warehouse.table_format == "iceberg" else "parquet"
+        more = more or {}
         self.tables[name], self.kinds[name] = columns, kinds
+        for other, its_columns in more.items():
+            self.tables[f"{name}__{other}"], self.kinds[f"{name}__{other}"] = its_columns, ()
         for kind in kinds:
-            call = MODELS[kind]
             watermark = (watermarks or {}).get(kind)
             for suffix, settings in (
                 ("", f"materialized='cdc_incremental', raw_watermark={watermark!r}"),
                 ("_whole", f"materialized='table', file_format='{whole}'"),
             ):
-                raw = f"source('landing', '{name}{suffix}')"
-                changes = f"ref('{name}_changes{suffix}')"
-                text = call.format(
-                    raw=raw,
-                    changes=changes,
+                given = arguments or f"key={list(table.key)}"
+                for other in more:
+                    source = f"source('landing', '{name}__{other}{suffix}')"
+                    given = given.replace(f"{{{other}}}", source)
+                text = MODELS[kind].format(
+                    raw=f"source('landing', '{name}{suffix}')",
+                    changes=f"ref('{name}_changes{suffix}')",
                     key=list(table.key),
                     decoder=decoder,
-                    arguments=arguments,
+                    arguments=given,
                 )
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )
-
-    def add_stream(self, name: str, kinds: Sequence[str], **watermarks: str) -> None:
-        """The models of a table in a raw stream of GBase."""
-        table = gbase_capture.TABLE
-        arguments = f", table_id=7, columns={dict(table.columns)}"
-        # what a landing adds of its own may have a type without equality
-        columns = gbase_capture.RAW_COLUMNS | {"headers": "map<string,string>", "landed": "int"}
-        self.add(name, table, columns, "gbase_capture", arguments, kinds, watermarks)
 
     def begin(self, file_format: str) -> None:
         (self.home / "dbt_project.yml").write_text(
             "name: landing\nversion: 0.1.0\nprofile: landing\n"
             f"models: {{+file_format: {file_format}}}\n"
         )
-        (self.home / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+        install_package(self.home)
         (self.home / "profiles.yml").write_text(
             "landing: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
             f"host: {self.warehouse.host}, port: {self.warehouse.port}, schema: {self.schema}, "
-            "threads: 2, query_retries: 0, poll_interval: 1}}}\n"
+            "threads: 4, query_retries: 0, poll_interval: 1}}}\n"
         )
         names = [name + suffix for name in self.tables for suffix in ("", "_whole")]
         (self.home / "models" / "landing.yml").write_text(
             f"sources:\n  - name: landing\n    schema: {self.schema}\n    tables:\n"
             + "".join(f"      - name: {name}\n" for name in names)
         )
-        self.warehouse.sql(f"create schema {self.schema}")
+        self.warehouse.sql(
+            f"drop schema if exists {self.schema} cascade", f"create schema {self.schema}"
+        )
         for name in names:
             types = self.tables[name.removesuffix("_whole")]
             columns = ", ".join(f"`{c.replace('`', '``')}` {t}" for c, t in types.items())
@@ -109,16 +109,15 @@ class Landing:
                 f"create table {self.schema}.`{name}` ({columns}) using parquet"
                 f" location '{self.home}/landing/{name}'"
             )
-        self.warehouse.dbt(self.home, "deps")
 
-    def deliver(self, rows: Mapping[str, Sequence[Row]], keep: bool) -> None:
-        """Land a batch of rows in the raw tables; without `keep`, what lay there leaves."""
+    def deliver(self, rows: Mapping[str, Sequence[Row]], leaving: Collection[str] = ()) -> None:
+        """Land a batch of rows in the raw tables; earlier rows of `leaving` tables leave."""
         self.batches += 1
-        self.have_left = self.have_left or not keep
+        self.have_left |= set(leaving)
         for name, columns in self.tables.items():
             for suffix in ("", "_whole"):
                 folder = self.home / "landing" / (name + suffix)
-                if not keep and not suffix:
+                if name in leaving and not suffix:
                     for part in folder.glob("*.parquet"):
                         part.unlink()
                 batch = self.home / "batches" / f"{self.batches}{suffix}" / name
@@ -138,7 +137,7 @@ class Landing:
                     if row[0] != "cdc_batch"
                 ]
                 names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
-                if kind == "quarantine" and self.have_left:
+                if kind == "quarantine" and name in self.have_left:
                     # a row that comes while its like leaves cannot be told from that
                     names = f"distinct {names}"
                 built = f"select {names} from {self.schema}.`{name}_{kind}`"

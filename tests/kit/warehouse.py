@@ -227,6 +227,7 @@ def shared_server(base: Path, table_format: str) -> Warehouse:
         status = [*SERVER, "status", "--dir", str(home / "server")]
         if subprocess.run(status, capture_output=True, check=False).returncode != 0:
             home.mkdir(exist_ok=True)
+            stop_server(home)  # one that does not answer
             zone = {"spark.sql.session.timeZone": ZONES[table_format]}
             # nobody kills it, so its metastore need not wait for the disk
             java = f"{WARM if table_format == 'parquet' else QUICK} -Dderby.system.durability=test"

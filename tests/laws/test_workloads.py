@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from formats.gbase_capture import writer as gbase_capture
-from formats.qlik_change_table import writer as qlik_change_table
+from kit.formats import Case, Columns, Format, Row, every_format
 from kit.lake import write_parquet
-from kit.warehouse import ROOT, Warehouse
+from kit.warehouse import Warehouse, install_package
 from simulation import apply_events, database, oracle, random_events
 
 SEED = int(os.environ.get("SPARK_CDC_SEED", "0"))
 SCHEMA = "workloads"
-
-Row = Mapping[str, Any]
-Columns = Mapping[str, str | Mapping[str, str]]
 
 CURRENT = {
     "cdc_sequence": "string",
@@ -104,141 +99,43 @@ class Project:
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
 
-    def change_table(
-        self,
-        name: str,
-        table: database.Table,
-        layout: qlik_change_table.Layout,
-        delivery: qlik_change_table.Delivery,
-        arguments: str = "",
-        **options: Any,
-    ) -> list[Any]:
-        """A case of a Qlik change table of a simulated database; returns its change events."""
-        rng = random.Random(f"{SEED} {name}")
-        workload = database.generate(table, rng, **{"transactions": 60, **options})
-        written = qlik_change_table.write(workload, rng, layout, delivery)
-        self.input(name, written.columns, written.rows)
-        call = f"source('inputs', '{name}'), key={list(table.key)}{arguments}"
+    def case(self, format_: Format, case: Case) -> None:
+        """A simulated source table: change events, quarantine, counts, and what is built."""
+        for name, relation in case.relations.items():
+            self.input(f"{case.name}__{name}", relation.columns, relation.rows)
+        arguments = case.arguments
+        for name in case.relations:
+            arguments = arguments.replace(f"{{{name}}}", f"source('inputs', '{case.name}__{name}')")
+        call = f"source('inputs', '{case.name}__raw'), {arguments}"
+        decoder, columns = format_.decoder, random_events.event_columns(case.table)
+        self.model(f"{case.name}_changes", f"spark_cdc.{decoder}({call})", columns, case.events)
         self.model(
-            f"{name}_changes",
-            f"spark_cdc.qlik_change_table({call})",
-            random_events.event_columns(table),
-            [{k: v for k, v in event.items() if k != "cdc_metadata"} for event in written.events],
-        )
-        self.model(
-            f"{name}_quarantine",
-            f"spark_cdc.quarantine('qlik_change_table', {call})",
+            f"{case.name}_quarantine",
+            f"spark_cdc.quarantine('{decoder}', {call})",
             {"reason": "string"},
-            [{"reason": reason} for reason, _ in written.quarantine],
+            [{"reason": reason} for reason in case.quarantine],
         )
-        self.model(
-            f"{name}_counts",
-            f"spark_cdc.raw_counts('qlik_change_table', {call})",
-            COUNTS,
-            [written.raw_counts],
-        )
-        self.applied(name, table, f"ref('{name}_changes')", written.events)
-        if written.is_faithful:
-            # the same from the states of the database alone
-            positions = written.positions
-            assert oracle.current_state(workload, positions=positions) == (
-                apply_events.current_state(written.events, list(table.key))
-            )
-        return written.events
+        counts = f"spark_cdc.raw_counts('{decoder}', {call})"
+        self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
+        self.applied(case.name, case.table, f"ref('{case.name}_changes')", list(case.events))
 
-    def stream(self, name: str) -> None:
-        """A case of a GBase stream of a simulated database."""
-        rng = random.Random(f"{SEED} {name}")
-        table = gbase_capture.TABLE
-        workload = database.generate(table, rng, transactions=60)
-        written = gbase_capture.write(workload, rng, bad_records=2, duplicates=0.1)
-        rng.shuffle(written.rows)
-        self.input(name, gbase_capture.RAW_COLUMNS, written.rows)
-        call = f"source('inputs', '{name}'), key={list(table.key)}, table_id=7, columns="
-        call += str(dict(table.columns))
-        self.model(
-            f"{name}_changes",
-            f"spark_cdc.gbase_capture({call})",
-            random_events.event_columns(table),
-            written.events,
-        )
-        self.model(
-            f"{name}_quarantine",
-            f"spark_cdc.quarantine('gbase_capture', {call})",
-            {"reason": "string"},
-            [{"reason": reason} for reason, _, _ in written.quarantine],
-        )
-        self.model(
-            f"{name}_counts",
-            f"spark_cdc.raw_counts('gbase_capture', {call})",
-            COUNTS,
-            [written.raw_counts],
-        )
-        self.applied(name, table, f"ref('{name}_changes')", written.events)
-        assert oracle.current_state(written.workload, positions=written.positions) == (
-            apply_events.current_state(written.events, list(table.key))
+
+def check_case(case: Case) -> None:
+    """What a format's folder expects follows from the simulated database, and adds up."""
+    counts = dict(case.raw_counts)
+    assert counts["raw_rows"] == len(case.relations["raw"].rows)
+    assert counts.pop("raw_rows") == sum(counts.values())
+    if case.workload is not None:
+        assert oracle.current_state(case.workload, positions=case.positions) == (
+            apply_events.current_state(case.events, list(case.table.key))
         )
 
 
 def cases(project: Project) -> None:
-    layout, delivery = qlik_change_table.Layout, qlik_change_table.Delivery
-    every_bad_row = dict.fromkeys(qlik_change_table.possible_bad_rows(layout()), 2)
-    project.change_table(
-        "orders",
-        database.ORDERS,
-        layout(),
-        delivery(interleave="any", duplicates=0.1, shuffle=True, bad_rows=every_bad_row),
-    )
-    project.change_table(
-        "odd_names",
-        database.ODD_NAMES,
-        layout(
-            prefix="hd_",
-            mask_form="binary",
-            mask_byte_order="little",
-            header=("change_seq", "change_oper", "change_mask", "operation", "transaction_id"),
-        ),
-        delivery(duplicates=0.1, shuffle=True),
-        ", header_prefix='hd_'",
-    )
-    project.change_table(
-        "all_types",
-        database.ALL_TYPES,
-        layout(mask_form="binary", mask_byte_order="big", mask_varied=True, anonymous_rate=0.1),
-        delivery(interleave="disjoint", shuffle=True),
-        ", mask_byte_order='big'",
-    )
-    project.change_table(
-        "two_columns",
-        database.wide_table(2),
-        layout(before_images=False, mask_null_rate=0.3),
-        delivery(shuffle=True, duplicates=0.5),
-    )
-    project.change_table(
-        "many_columns", database.wide_table(400), layout(), delivery(shuffle=True, duplicates=0.1)
-    )
-    # Many keys, most of them plain: the two ways through `_versions` side by side.
-    table = database.ORDERS
-    events = project.change_table(
-        "plain_keys",
-        table,
-        layout(),
-        delivery(shuffle=True),
-        transactions=150,
-        key_space=200,
-        without=(
-            *("truncate", "reload", "shift", "swap", "several_changes"),
-            *("move_and_back", "there_and_back", "undone_insert"),
-        ),
-    )
-    touched = Counter(
-        (key, event["cdc_commit_sequence"])
-        for event in events
-        for key in {table.key_of(event), table.key_of(event["cdc_before"] or event)}
-    )
-    entangled = {key for (key, _), times in touched.items() if times > 1}
-    assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
-    project.stream("stream")
+    for format_ in every_format():
+        for case in format_.cases(SEED):
+            check_case(case)
+            project.case(format_, case)
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     all_key = database.Table("tags", {"id": "bigint", "tag": "string"}, ("tag", "id"))
@@ -255,10 +152,10 @@ def project(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> I
         "name: workloads\nversion: 0.1.0\nprofile: workloads\n"
         "models: {+materialized: table, +file_format: parquet}\n"
     )
-    (home / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+    install_package(home)
     (home / "profiles.yml").write_text(
         "workloads: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
-        f"host: {warehouse.host}, port: {warehouse.port}, schema: {SCHEMA}, threads: 2, "
+        f"host: {warehouse.host}, port: {warehouse.port}, schema: {SCHEMA}, threads: 4, "
         "query_retries: 0, poll_interval: 1}}}\n"
     )
     (home / "models" / "inputs.yml").write_text(
@@ -266,13 +163,13 @@ def project(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> I
         + "".join(f"      - name: {name}\n" for name in made.inputs)
     )
     warehouse.sql(
+        f"drop schema if exists {SCHEMA} cascade",
         f"create schema {SCHEMA}",
         *(
             f"create table {SCHEMA}.`{name}` using parquet location '{home}/inputs/{name}'"
             for name in made.inputs
         ),
     )
-    warehouse.dbt(home, "deps")
     warehouse.dbt(home, "run")
     yield made
 

@@ -1,1 +1,210 @@
-"""Qlik Replicate change tables."""
+"""Qlik Replicate change tables: what the laws need to know of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from kit.formats import Case, Deliveries, Format, Relation
+from kit.landing import batches
+from simulation import database
+
+from formats.qlik_change_table import vector_units, writer
+from formats.qlik_change_table.writer import Delivery, Layout
+
+DECODER = "qlik_change_table"
+
+
+def case(
+    seed: int,
+    name: str,
+    table: database.Table,
+    layout: Layout,
+    delivery: Delivery,
+    arguments: str = "",
+    **options: Any,
+) -> Case:
+    """A change table of a simulated database."""
+    rng = random.Random(f"{seed} {name}")
+    workload = database.generate(table, rng, **{"transactions": 60, **options})
+    written = writer.write(workload, rng, layout, delivery)
+    events = [{k: v for k, v in one.items() if k != "cdc_metadata"} for one in written.events]
+    return Case(
+        name=name,
+        table=table,
+        relations={"raw": Relation(written.columns, written.rows)},
+        arguments=f"key={list(table.key)}{arguments}",
+        events=events,
+        quarantine=[reason for reason, _ in written.quarantine],
+        raw_counts=written.raw_counts,
+        workload=workload if written.is_faithful else None,
+        positions=written.positions,
+    )
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Change tables of several layouts and shapes."""
+    every_bad_row = dict.fromkeys(writer.possible_bad_rows(Layout()), 2)
+    yield case(
+        seed,
+        "orders",
+        database.ORDERS,
+        Layout(),
+        Delivery(interleave="any", duplicates=0.1, shuffle=True, bad_rows=every_bad_row),
+    )
+    yield case(
+        seed,
+        "odd_names",
+        database.ODD_NAMES,
+        Layout(
+            prefix="hd_",
+            mask_form="binary",
+            mask_byte_order="little",
+            header=("change_seq", "change_oper", "change_mask", "operation", "transaction_id"),
+        ),
+        Delivery(duplicates=0.1, shuffle=True),
+        ", header_prefix='hd_'",
+    )
+    yield case(
+        seed,
+        "all_types",
+        database.ALL_TYPES,
+        Layout(mask_form="binary", mask_byte_order="big", mask_varied=True, anonymous_rate=0.1),
+        Delivery(interleave="disjoint", shuffle=True),
+        ", mask_byte_order='big'",
+    )
+    yield case(
+        seed,
+        "two_columns",
+        database.wide_table(2),
+        Layout(before_images=False, mask_null_rate=0.3),
+        Delivery(shuffle=True, duplicates=0.5),
+    )
+    yield case(
+        seed,
+        "many_columns",
+        database.wide_table(400),
+        Layout(),
+        Delivery(shuffle=True, duplicates=0.1),
+    )
+    # Many keys, most of them plain: the two ways through `_versions` side by side.
+    plain = case(
+        seed,
+        "plain_keys",
+        database.ORDERS,
+        Layout(),
+        Delivery(shuffle=True),
+        transactions=150,
+        key_space=200,
+        without=(
+            *("truncate", "reload", "shift", "swap", "several_changes"),
+            *("move_and_back", "there_and_back", "undone_insert"),
+        ),
+    )
+    touched = Counter(
+        (key, event["cdc_commit_sequence"])
+        for event in plain.events
+        for key in {plain.table.key_of(event), plain.table.key_of(event["cdc_before"] or event)}
+    )
+    entangled = {key for (key, _), times in touched.items() if times > 1}
+    assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
+    yield plain
+
+
+def deliveries(rng: random.Random) -> Deliveries:
+    """Shuffled and repeated rows in three batches; what was read has left before the last."""
+    layout = Layout()
+    bad = dict.fromkeys(writer.possible_bad_rows(layout), 2)
+    delivery = Delivery(interleave="any", duplicates=0.1, bad_rows=bad)
+    table = rng.choice((database.ORDERS, database.POSITIONS))
+    workload = database.generate(table, rng, transactions=80)
+    written = writer.write(workload, rng, layout, delivery)
+    return Deliveries(
+        name="change_table",
+        table=table,
+        columns={"raw": written.columns},
+        arguments=f"key={list(table.key)}",
+        batches=[{"raw": rows} for rows in batches(written.rows, rng, 3)],
+        leaves=(2,),
+    )
+
+
+HEADERS: dict[str, str | None] = {"header__change_seq": "string", "header__change_oper": "string"}
+TABLE: dict[str, str | None] = {"id": "bigint", "note": "string"}
+
+DECLARED: dict[str, dict[str, str | None]] = {
+    "ct": HEADERS | TABLE,
+    "undeclared": {},
+    "untyped": HEADERS | {"id": None},
+    "reserved": HEADERS | TABLE | {"CDC_note": "string"},
+    "has_map": HEADERS | TABLE | {"labels": "map<string,int>"},
+    "has_deep_map": HEADERS | TABLE | {"labels": "array<map<string,int>>"},
+    "has_variant": HEADERS | TABLE | {"anything": "variant"},
+    "has_deep_variant": HEADERS | TABLE | {"anything": "struct<variant: array<variant>>"},
+    "has_field_variant": HEADERS | TABLE | {"anything": "struct<`a`: variant not null>"},
+    "nested": HEADERS | {"id": "int", "tags": "array<string>", "o": "struct<a:int, b:int>"},
+    "two_alike": HEADERS | {"id": "int", "Note": "string", "note": "string"},
+    "broken_name": HEADERS | {"id": "int", "order\nno": "string"},
+    "no_headers": TABLE,
+    "no_operation": {"header__change_seq": "string", **TABLE},
+    "headers_only": HEADERS,
+}
+
+WRONG_CALLS = [
+    ("ct, key=['id', 'nr']", "key names the column nr, which is not there"),
+    ("ct, key=['header__change_seq']", "key names the column header__change_seq, which is not"),
+    ("ct, key=[]", "key is empty"),
+    ("ct, key=none", "key is empty"),
+    ("ct, key='id'", "key is id"),
+    ("ct, key=7", "key is 7"),
+    ("ct, key=['id', 'ID']", "key names ID twice"),
+    ("undeclared, key=['id']", "neither exists nor has declared columns"),
+    ("'erp.orders__ct', key=['id']", "the relation is a text, erp.orders__ct"),
+    ("none, key=['id']", "the relation is None"),
+    ("untyped, key=['id']", "its YAML declares no data_type for id"),
+    ("ct, key=['id'], mask_byte_order='middle'", "mask_byte_order is middle"),
+    ("ct, key=['id'], mask_byte_order='BIG'", "mask_byte_order is BIG"),
+    ("ct, key=['id'], header_columns=0", "header_columns is 0"),
+    ("ct, key=['id'], header_columns='7'", "header_columns is 7"),
+    ("ct, key=['id'], header_columns=true", "header_columns is True"),
+    ("ct, key=['id'], header_prefix=none", "header_prefix is None"),
+    ("ct, key=['id'], header_prefix=''", "header_prefix is '' and header_columns is none"),
+    ("ct, key=['id'], header_prefix='hdr_'", "has no column hdr_change_seq"),
+    ("no_headers, key=['id']", "has no column header__change_seq"),
+    ("no_operation, key=['id']", "none of header__change_oper and header__operation"),
+    ("headers_only, key=['id']", "has header columns only"),
+    ("reserved, key=['id']", "the column CDC_note begins with cdc_, which is reserved"),
+    ("has_map, key=['id']", "the column labels is of type map<string,int>"),
+    ("has_deep_map, key=['id']", "the column labels is of type array<map<string,int>>"),
+    ("has_variant, key=['id']", "the column anything is of type variant"),
+    ("has_deep_variant, key=['id']", "is of type struct<variant: array<variant>>, which has no"),
+    ("has_field_variant, key=['id']", "is of type struct<`a`: variant not null>, which has no"),
+    ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
+    ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
+    ("ct, key=['id'], columns=['id']", "columns is ['id']"),
+    ("ct, key=['id'], columns={}", "columns is empty"),
+    ("ct, key=['id'], columns={'id': none}", "the type of the column id is None"),
+    ("ct, key=['id'], columns={'id': ''}", "the type of the column id is empty"),
+    ("ct, key=['id'], columns={'id': 'bigint', 'nr': 'int'}", "columns names the column nr"),
+    ("ct, key=['id'], columns={'note': 'string'}", "key names the column id"),
+    ("nested, ['id'], {'id': 'int', 'tags': 'array<int>'}", "tags is array<string> and shall be"),
+    ("nested, ['id'], {'id': 'int', 'o': 'struct<b: int, a: int>'}", "is struct<a:int, b:int> and"),
+    ("two_alike, ['id']", "two columns are named Note, but for their case"),
+    ("two_alike, ['id'], {'id': 'int', 'Note': 'string'}", "Note, of which there are two, but for"),
+    ("broken_name, ['id'], {'id': 'int'}", 'a line break in the name of the column "order\\nno"'),
+]
+
+FORMAT = Format(
+    decoder=DECODER,
+    cases=cases,
+    deliveries=deliveries,
+    declared=DECLARED,
+    call="ct, key=['id']",
+    wrong_calls=WRONG_CALLS,
+    vector_units={
+        "qlik_change_mask": vector_units.mask_units,
+        "qlik_change_seq": vector_units.sequence_units,
+    },
+)

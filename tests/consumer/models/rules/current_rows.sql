@@ -1,1 +1,0 @@
-{{ spark_cdc.current_state(source('rules', 'changes'), key=['id']) }}

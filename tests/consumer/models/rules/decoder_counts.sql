@@ -1,1 +1,0 @@
-{{ spark_cdc.raw_counts('qlik_change_table', source('rules', 'raw'), key=['id']) }}

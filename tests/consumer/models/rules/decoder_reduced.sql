@@ -1,2 +1,0 @@
-{#- The fewest header columns, behind a prefix in capitals; the mask counts two that were deselected here. -#}
-{{ spark_cdc.qlik_change_table(source('rules', 'raw_reduced'), key=['id'], header_prefix='HDR_', header_columns=5) }}

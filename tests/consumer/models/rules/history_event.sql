@@ -1,1 +1,0 @@
-{{ spark_cdc.history(source('rules', 'changes'), key=['id'], granularity='event') }}

@@ -1,0 +1,76 @@
+{#- What the decoder makes of streams. The streams are in groups; the tables of a group have the columns (a dict of name to
+    type) in var('gbase_groups'). A capture_id begins with the name of its vector and a slash. Several vectors may have
+    events of one sequence, so this goes on from the decoder's CTEs, vector by vector: events, then what is refused. -#}
+{%- for columns in var('gbase_groups', [{'id': 'int', 'q': 'smallint'}]) %}
+{%- set before, after = [], [] %}
+{%- for name in columns %}
+{%- do before.append("'" ~ name ~ "', cast(cdc_before." ~ name ~ ' as string)') %}
+{%- do after.append("'" ~ name ~ "', cast(cdc_row." ~ name ~ ' as string)') %}
+{%- endfor %}
+{%- set layout = {
+    'relation': '(select * from ' ~ source('gbase_capture', 'gbase_chunks') ~ ' where stream_group = ' ~ loop.index0 ~ ')',
+    'table_id': 7,
+    'key': ['id'],
+    'columns': columns,
+    'types_there': {'capture_id': 'string', 'chunk_number': 'bigint', 'payload': 'binary'},
+    'encoding': 'utf-8',
+    'rtrim_char': false,
+    'state': none,
+} -%}
+{{ '\nunion all\n' if not loop.first -}}
+select * from (
+    {{ spark_cdc._gbase_items(layout) | indent(4) }},
+
+    numbered as (
+        select
+            *,
+            split(capture_id, '/')[0] as vector,
+            row_number() over (
+                partition by split(capture_id, '/')[0], cdc_sequence
+                order by capture_id, chunk, chunk_offset
+            ) as cdc_number
+        from judged
+        where
+            kind = 'event'
+            and not cdc_has_bad_value
+    )
+
+    select
+        vector,
+        cast(null as string) as refused,
+        cdc_sequence,
+        cdc_operation,
+        cdc_commit_sequence,
+        date_format(cdc_commit_at, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'") as commit_at,
+        cdc_transaction_id,
+        array_join(cdc_changed_columns, ' ') as changed,
+        array_join(cdc_present_columns, ' ') as present,
+        case
+            when cdc_before is not null
+                then to_json(
+                    named_struct(
+                        {{ before | join(',\n') | indent(24) }}
+                    ),
+                    map('ignoreNullFields', 'false')
+                )
+        end as before_image,
+        case
+            when cdc_operation <> 'truncate'
+                then to_json(
+                    named_struct(
+                        {{ after | join(',\n') | indent(24) }}
+                    ),
+                    map('ignoreNullFields', 'false')
+                )
+        end as after_image
+    from numbered
+    where cdc_number = 1
+    union all
+    select
+        split(capture_id, '/')[0] as vector,
+        concat_ws(' ', split(capture_id, '/')[1], chunk, reason) as refused,
+        null, null, null, null, null, null, null, null, null
+    from items
+    where reason is not null
+) as one_group
+{%- endfor %}

@@ -1,0 +1,88 @@
+"""The dbt unit tests of the vectors: the decoder and its quarantine over whole streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kit.formats import UnitTest, Vector
+from kit.units import literal, rows_sql
+
+# What is told of an event.
+COLUMNS = (
+    *("cdc_sequence", "cdc_operation", "cdc_commit_sequence", "commit_at", "cdc_transaction_id"),
+    *("changed", "present", "before_image", "after_image"),
+)
+
+# Streams decoded together: those of tables with the same columns.
+Group = tuple[dict[str, str], list[Vector]]
+
+
+def groups_of(vectors: Sequence[Vector]) -> list[Group]:
+    """Part the vectors into groups."""
+    groups: list[Group] = []
+    for vector in vectors:
+        given = vector["given"]
+        assert (given["table_id"], given["key"]) == (7, ["id"]), vector["id"]
+        for columns, members in groups:
+            if columns == given["columns"]:
+                members.append(vector)
+                break
+        else:
+            groups.append((given["columns"], [vector]))
+    return groups
+
+
+def stream_units(vectors: Sequence[Vector]) -> list[UnitTest]:
+    """Test the decoder with every stream at once: events, and what is refused."""
+    groups = groups_of(vectors)
+    rows, expect = [], []
+    for number, (_, members) in enumerate(groups):
+        for vector in members:
+            rows += [
+                [
+                    literal(number),
+                    literal(f"{vector['id']}/{chunk['capture_id']}"),
+                    f"{chunk['chunk_number']}L",
+                    f"X'{chunk['payload']}'",
+                ]
+                for chunk in vector["given"]["chunks"]
+            ]
+            expect += [event_of(vector["id"], event) for event in vector["expect"]["events"]]
+            expect += [refused(vector["id"], one) for one in vector["expect"]["quarantine"]]
+    names = ["stream_group", "capture_id", "chunk_number", "payload"]
+    given = {"gbase_chunks": rows_sql(names, rows)}
+    variables = {"gbase_groups": [columns for columns, _ in groups]}
+    return [UnitTest("gbase_stream", "gbase_stream", given, expect, variables)]
+
+
+def refused(vector: str, one: Vector) -> Vector:
+    """Write an expected entry of the quarantine."""
+    said = f"{one['capture_id']} {one['chunk_number']} {one['reason']}"
+    return {"vector": vector, "refused": said} | dict.fromkeys(COLUMNS)
+
+
+def event_of(vector: str, event: Vector) -> Vector:
+    """Write an expected event."""
+
+    def image(row: Vector | None) -> str | None:
+        return None if row is None else json.dumps(row, separators=(",", ":"), ensure_ascii=False)
+
+    def names(columns: list[str] | None) -> str | None:
+        return None if columns is None else " ".join(columns)
+
+    written: dict[str, Any] = {
+        "vector": vector,
+        "refused": None,
+        "cdc_sequence": event["cdc_sequence"],
+        "cdc_operation": event["cdc_operation"],
+        "cdc_commit_sequence": event["cdc_commit_sequence"],
+        "commit_at": event["cdc_commit_at"],
+        "cdc_transaction_id": event["cdc_transaction_id"],
+        "changed": names(event["cdc_changed_columns"]),
+        "present": names(event["cdc_present_columns"]),
+        "before_image": image(event["cdc_before"]),
+        "after_image": image(event["row"]),
+    }
+    return written

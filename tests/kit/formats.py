@@ -1,0 +1,145 @@
+"""What a format's folder tells the laws, and the list of all folders.
+
+`tests/formats/<decoder>/` is a Python package whose `__init__.py` has `FORMAT`, a :class:`Format`.
+Nothing outside of that folder names the format. The laws in `tests/laws/` find it there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulation.database import Table, Workload
+from simulation.oracle import Position
+
+from kit.warehouse import ROOT
+
+Row = dict[str, Any]
+Columns = Mapping[str, str | Mapping[str, str]]
+Vector = dict[str, Any]
+
+FOLDER = ROOT / "tests" / "formats"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation that a decoder reads.
+
+    ``columns``: names and Spark SQL types; for a struct a mapping of its fields to their types.
+    """
+
+    columns: Columns
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulated source table as raw rows, and what a decoder must make of them.
+
+    ``relations``: ``raw``, and look-ups by any name.
+    ``arguments``: the decoder's arguments after the relation, as Jinja. ``{name}`` stands for the
+    look-up of that name.
+    ``events``: the change events by commit and sequence, without ``cdc_batch`` and
+    ``cdc_metadata``. ``quarantine``: the reasons, one for each delivery of a bad row.
+    ``workload``, ``positions``: given where the raw rows say all that the database knows. Then the
+    current state follows from the states of the database alone.
+    """
+
+    name: str
+    table: Table
+    relations: Mapping[str, Relation]
+    arguments: str
+    events: Sequence[Row]
+    quarantine: Sequence[str]
+    raw_counts: Mapping[str, int]
+    workload: Workload | None = None
+    positions: Mapping[int, Position] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """The raw rows of one source table in the batches in which they land.
+
+    ``batches``: for each delivery the new rows of each relation. ``leaves``: the deliveries before
+    which the raw rows that were read leave the raw relation. ``watermarks``: the ``raw_watermark``
+    of a kind of model (``changes``, ``quarantine``), if it has one.
+    """
+
+    name: str
+    table: Table
+    columns: Mapping[str, Mapping[str, str]]
+    arguments: str
+    batches: Sequence[Mapping[str, Sequence[Row]]]
+    leaves: Collection[int] = ()
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnitTest:
+    """A dbt unit test of a wrapper model. ``given``: SQL of the rows of each source table."""
+
+    name: str
+    model: str
+    given: Mapping[str, str]
+    expect: Sequence[Row]
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Format:
+    """What the laws need to know of a format.
+
+    ``cases(seed)``: workloads with every phenomenon of the format: whole, shuffled, repeated and
+    malformed rows. ``deliveries(rng)``: the same in batches, with rows that come late and again.
+
+    ``declared``: relations for wrong calls, by name: declared columns with their types (None:
+    undeclared type), none of them in the warehouse. ``wrong_calls``: arguments of the decoder, in
+    which these names stand for the relations, and a part of the message that they stop with.
+    ``wrong_views``: arguments that are wrong in a view alone. ``call``: arguments that are right.
+
+    ``vectors``: for each file in ``vectors/`` what checks one vector without Spark.
+    ``vector_units``: for each file in ``vectors/`` what makes dbt unit tests of all its vectors.
+    Every vector's id stands in the expected rows, in a column ``vector``.
+    """
+
+    decoder: str
+    cases: Callable[[int], Iterator[Case]]
+    deliveries: Callable[[random.Random], Deliveries]
+    declared: Mapping[str, Mapping[str, str | None]]
+    call: str
+    wrong_calls: Sequence[tuple[str, str]]
+    wrong_views: Sequence[tuple[str, str]] = ()
+    vectors: Mapping[str, Callable[[Vector], None]] = field(default_factory=dict)
+    vector_units: Mapping[str, Callable[[Sequence[Vector]], list[UnitTest]]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def folder(self) -> Path:
+        """Where everything of the format is."""
+        return FOLDER / self.decoder
+
+    def vectors_of(self, file: str) -> list[Vector]:
+        """Read a file of vectors."""
+        text = (self.folder / "vectors" / f"{file}.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines() if line]
+
+
+def every_format() -> list[Format]:
+    """Every folder in `tests/formats`, as what it says of itself."""
+    names = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
+    return [importlib.import_module(f"formats.{name}").FORMAT for name in names]
+
+
+def decoders_built() -> list[str]:
+    """The decoders that the package has: each has a macro with its events."""
+    return sorted(
+        path.parent.name
+        for path in (ROOT / "macros").glob("*/*.sql")
+        if f"macro _events_{path.parent.name}(" in path.read_text(encoding="utf-8")
+    )

@@ -1,0 +1,51 @@
+"""Every format has a folder, and everything in the folder is read."""
+
+from __future__ import annotations
+
+import pytest
+from kit.formats import Format, Vector, decoders_built, every_format
+from kit.units import vector_units
+
+FORMATS = every_format()
+
+
+def test_every_decoder_has_a_folder() -> None:
+    assert [format_.decoder for format_ in FORMATS] == decoders_built()
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda one: one.decoder)
+def test_every_file_of_vectors_is_read(format_: Format) -> None:
+    files = {path.stem for path in (format_.folder / "vectors").iterdir()}
+    assert files == {*format_.vectors, *format_.vector_units}
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda one: one.decoder)
+def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
+    """Its id stands in the rows that are expected, so that a failure names it."""
+    for file in format_.vector_units:
+        expected = {
+            row["vector"]
+            for unit in format_.vector_units[file](format_.vectors_of(file))
+            for row in unit.expect
+        }
+        without_rows = {
+            vector["id"]
+            for vector in format_.vectors_of(file)
+            if not any(vector["expect"].values())
+        }
+        assert expected | without_rows == {vector["id"] for vector in format_.vectors_of(file)}
+    assert len({unit.name for unit in vector_units(format_)}) == len(vector_units(format_))
+
+
+@pytest.mark.parametrize(
+    ("format_", "file", "vector"),
+    [
+        pytest.param(format_, file, vector, id=f"{file}-{vector['id']}")
+        for format_ in FORMATS
+        for file in format_.vectors
+        for vector in format_.vectors_of(file)
+    ],
+)
+def test_vector(format_: Format, file: str, vector: Vector) -> None:
+    """The vector's result is what it says, without Spark."""
+    format_.vectors[file](vector)

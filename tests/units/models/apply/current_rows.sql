@@ -1,0 +1,1 @@
+{{ spark_cdc.current_state(source('apply', 'changes'), key=['id']) }}

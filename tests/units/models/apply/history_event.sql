@@ -1,0 +1,1 @@
+{{ spark_cdc.history(source('apply', 'changes'), key=['id'], granularity='event') }}
