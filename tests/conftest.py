@@ -83,7 +83,6 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 # The groups that take longest begin first.
 LONGEST_FIRST = ("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules")
 
-
 # They work in one project of a user's, one after the other.
 SAME_GROUP = {"test_lint": "test_consumer"}
 

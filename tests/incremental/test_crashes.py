@@ -12,17 +12,15 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from formats.gbase_capture import writer as gbase_capture
 from formats.qlik_change_table import writer as qlik_change_table
+from kit.formats import every_format
 from kit.landing import Landing, Row, batches
 from kit.warehouse import BIN, INTERPRETED, Warehouse, conf, running, start_server
-from laws.test_increments import stream_rows
 from laws.test_workloads import SEED
 from simulation import database
 from spark_cdc_udfs.directory import Home, wait_for
@@ -106,7 +104,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
             found = wait_for(lambda: run.poll() is not None or bool(warehouse.sql(held)), 120)
             assert found and run.poll() is None, (tmp_path / "killed.log").read_text()
 
-        landing.deliver({"orders": first}, keep=True)
+        landing.deliver({"orders": first})
         with begun(tmp_path, MODEL="orders_changes", STATEMENT="main", HELD="after") as run:
             wait_until_held(run)
             kill_server(warehouse)
@@ -114,7 +112,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
         warehouse.sql(f"drop table {landing.schema}.held")
         check(landing, "a kill of the server")
 
-        landing.deliver({"orders": second}, keep=True)
+        landing.deliver({"orders": second})
         with begun(tmp_path, MODEL="orders_changes", STATEMENT="view", HELD="before") as run:
             wait_until_held(run)
         left_over = f"show tables in {landing.schema} like 'orders_changes__cdc_run_*'"
@@ -123,7 +121,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
         assert not warehouse.sql(left_over)
 
 
-def in_order(rows: list[dict[str, Any]], number: int) -> list[list[dict[str, Any]]]:
+def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
     """Cut rows into parts of about one size."""
     return [
         rows[part * len(rows) // number : (part + 1) * len(rows) // number]
@@ -133,24 +131,33 @@ def in_order(rows: list[dict[str, Any]], number: int) -> list[list[dict[str, Any
 
 @pytest.mark.slow
 def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Every format; its deliveries are cut into as many parts as there are kills."""
     rng = random.Random(f"{SEED} crashes")
     with running(tmp_path, *conf(INTERPRETED), table_format=FORMAT) as warehouse:
         landing = Landing(warehouse, tmp_path, "crashes")
-        delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
-        workload = database.generate(database.ORDERS, rng, transactions=25 * KILLS)
-        written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        landing.add("orders", database.ORDERS, written.columns, kinds=KINDS)
-        landing.add_stream("stream", ("changes",))
-        workload = database.generate(gbase_capture.TABLE, rng, transactions=15 * KILLS)
-        cut: Mapping[str, Sequence[Sequence[Row]]] = {
-            "orders": batches(written.rows, rng, KILLS),
-            "stream": in_order(stream_rows(workload, rng), KILLS),
-        }
+        cut: dict[str, list[Sequence[Row]]] = {}
+        for one in every_format():
+            given = one.deliveries(rng)
+            more = {name: columns for name, columns in given.columns.items() if name != "raw"}
+            landing.add(
+                one.decoder,
+                given.table,
+                given.columns["raw"],
+                one.decoder,
+                given.arguments,
+                kinds=KINDS,
+                watermarks=given.watermarks,
+                more=more,
+            )
+            for name in given.columns:
+                rows = [row for batch in given.batches for row in batch.get(name, [])]
+                table = one.decoder if name == "raw" else f"{one.decoder}__{name}"
+                cut[table] = in_order(rows, KILLS)
         landing.begin(FORMAT)
         took = 40.0  # the first run, on a server that has just begun
         interrupted = 0
         for number in range(KILLS):
-            landing.deliver({name: parts[number] for name, parts in cut.items()}, keep=True)
+            landing.deliver({name: parts[number] for name, parts in cut.items()})
             with begun(tmp_path) as run:
                 time.sleep(rng.uniform(0.15, 1) * took)
                 interrupted += run.poll() is None

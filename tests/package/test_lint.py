@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from kit.lint import lint, measured, shapes
+from kit.units import write_project
 from kit.warehouse import ROOT, DbtRun, Warehouse, link_package
 
 CONSUMER = ROOT / "tests" / "consumer"
@@ -31,12 +32,17 @@ def compiled_files(run: DbtRun) -> set[Path]:
 def compiled(
     warehouse: Warehouse, built: DbtRun, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
-    """The compiled SQL of both projects: also odd names, nested in other queries, many shapes."""
+    """The compiled SQL of three projects: the demo, a user's with odd names, the unit tests'."""
     link_package(CONSUMER)
-    target = tmp_path_factory.mktemp("compiled")
-    env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(target)}
-    users = warehouse.dbt(CONSUMER, "compile", "--exclude", "resource_type:test", env=env)
-    return sorted(compiled_files(built) | compiled_files(users))
+    units = tmp_path_factory.mktemp("units") / "units"
+    write_project(units)
+    found = compiled_files(built)
+    for project in (CONSUMER, units):
+        target = tmp_path_factory.mktemp("compiled")
+        env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(target)}
+        without_tests = ["--exclude", "resource_type:test", "resource_type:unit_test"]
+        found |= compiled_files(warehouse.dbt(project, "compile", *without_tests, env=env))
+    return sorted(found)
 
 
 def test_compiled_sql_is_laid_out_well(compiled: list[Path]) -> None:
