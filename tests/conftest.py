@@ -81,7 +81,10 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 
 
 # The groups that take longest begin first.
-LONGEST_FIRST = ("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules")
+LONGEST_FIRST = (
+    *("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules"),
+    *("test_units", "test_stream"),
+)
 
 # They work in one project of a user's, one after the other.
 SAME_GROUP = {"test_lint": "test_consumer"}
@@ -103,6 +106,8 @@ def scale_examples(item: pytest.Item) -> None:
         test._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=number)  # type: ignore[union-attr]
 
 
+# Before xdist reads the groups, and before pytest reads the markers.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         scale_examples(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,13 @@ def test_models_that_changed_are_linted() -> None:
     assert plan == Plan((model,), ("tests",), types=True)
     assert len(check.of_changes({".sqlfluff"}).sql) == len(check.models())
     assert "sqlfluff" not in check.commands(check.of_changes(set()))
+
+
+def test_tests_of_a_module_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    """Else each process would have each server, project and cluster of a module."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("there is one process")
+    assert request.node.nodeid.endswith("@test_check")
 
 
 def test_limits_reach_pytest() -> None:
