@@ -1,24 +1,32 @@
-# make demo   from a clean clone to tables, tests and docs
-# make test   everything that CI runs
-# make help   the rest
+# make demo    from a clean clone to tables, tests and docs
+# make check   an answer to a change in less than three minutes
+# make test    everything that CI runs
+# make help    the rest
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 NEWEST := .spark-newest
 PY_FILES := python_udfs tests scripts
-SQL_FILES := models tests/consumer/models tests/benchmark/models
+SQL_FILES := $(wildcard models tests/consumer/models tests/benchmark/models tests/units/models tests/formats/*/models)
+# A process for each of two cores; tests of one group run in one process.
+PYTEST := pytest -n 2 --dist loadgroup
+# The seed of `make test` is another one.
+SEEDS := 1 2 3 4 5 6 7 8 9
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs test services bench soak lint lint-python lint-sql clean lock
+.PHONY: help env demo docs check test test-all bench soak lint lint-python lint-sql clean lock
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
 	@echo "              FORMAT=iceberg or FORMAT=delta: in tables of that format"
 	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
+	@echo "make check    an answer to a change in three minutes: lint of what changed, types, tests without Spark,"
+	@echo "              dbt unit tests; ONLY=qlik_change_table (a decoder, a folder of macros, a model, a path): that alone"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
+	@echo "make test-all more of it: ten seeds, many kills, code generation, the newest Spark, a metastore in PostgreSQL"
 	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
 	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
@@ -56,13 +64,24 @@ docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
 	dbt docs serve --host 127.0.0.1 --port 8080
 
-test: env
-	@$(MAKE) --no-print-directory -j 4 $(NEWEST)/.made services lint-python lint-sql
-	pytest -n 2
+check: env
+	@scripts/java
+	@python scripts/check.py $(ONLY)
 
-services:
+test: env
+	@scripts/java
+	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
+	$(PYTEST) -m "not slow"
+
+test-all: $(NEWEST)/.made
 	@scripts/java
 	@scripts/postgresql
+	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
+	SPARK_CDC_TEST_CODEGEN=yes $(PYTEST) --hypothesis-profile all
+	@for seed in $(SEEDS); do \
+	  echo "== generated databases with the seed $$seed"; \
+	  SPARK_CDC_SEED=$$seed $(PYTEST) -m "not slow and not macros" tests/laws tests/incremental/test_crashes.py || exit 1; \
+	done
 
 bench: env
 	@scripts/java
@@ -70,7 +89,7 @@ bench: env
 
 soak: env
 	@scripts/java
-	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s tests/incremental/test_crashes.py
+	SPARK_CDC_KILLS=$(or $(KILLS),20) SPARK_CDC_KILLS_FORMAT=$(or $(FORMAT),parquet) pytest -s -m slow tests/incremental/test_crashes.py
 
 lint: lint-python lint-sql
 
@@ -83,9 +102,12 @@ lint-sql: env
 	sqlfluff lint $(SQL_FILES)
 
 clean:
-	@if $(VENV)/bin/spark-cdc-server --version >/dev/null 2>&1; then $(VENV)/bin/spark-cdc-server stop; \
-	elif [ -e .spark-cdc ]; then echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@if $(VENV)/bin/spark-cdc-server --version >/dev/null 2>&1; then \
+	  $(VENV)/bin/spark-cdc-server stop || exit 1; \
+	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
+	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
+	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
+	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-check .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from kit.warehouse import (
     PROFILES,
@@ -16,13 +18,17 @@ from kit.warehouse import (
     stop_shared_servers,
 )
 
-# `make check` names a folder whose servers stay up.
+# `make check` names a folder whose server of parquet tables stays up.
 KEPT_SERVERS = os.environ.get("SPARK_CDC_TEST_SERVERS")
 
+# Of a hundred examples that a test asks for, so many are tried: `--hypothesis-profile check`.
+hypothesis.settings.register_profile("check", max_examples=10)
+hypothesis.settings.register_profile("all", max_examples=300)
 
-def servers_of(base: Path) -> Path:
+
+def servers_of(base: Path, table_format: str) -> Path:
     """The folder of the servers that all processes of a test run share."""
-    return Path(KEPT_SERVERS) if KEPT_SERVERS else base / "servers"
+    return Path(KEPT_SERVERS) if KEPT_SERVERS and table_format == "parquet" else base / "servers"
 
 
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,14 +39,20 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """The server of parquet tables."""
-    return shared_server(servers_of(shared_folder(tmp_path_factory)), "parquet")
+    """The server of parquet tables; one that stayed up is emptied first."""
+    base = shared_folder(tmp_path_factory)
+    with locked(base / "warehouse.lock"):
+        found = shared_server(servers_of(base, "parquet"), "parquet")
+        if KEPT_SERVERS and not (base / "emptied").exists():
+            found.empty()
+            (base / "emptied").touch()
+    return found
 
 
 @pytest.fixture(scope="session", params=["iceberg", "delta"])
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """The server of each table format. One process has all tests of it."""
-    return shared_server(servers_of(shared_folder(tmp_path_factory)), request.param)
+    return shared_server(servers_of(shared_folder(tmp_path_factory), request.param), request.param)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,9 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if "PYTEST_XDIST_WORKER" not in os.environ and not KEPT_SERVERS:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
         factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
-        stop_shared_servers(servers_of(factory.getbasetemp()))
+        stop_shared_servers(factory.getbasetemp() / "servers")
 
 
 @pytest.fixture(scope="session")
@@ -69,17 +81,36 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 
 
 # The groups that take longest begin first.
-LONGEST_FIRST = ("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules")
+LONGEST_FIRST = (
+    *("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules"),
+    *("test_units", "test_stream"),
+)
+
+# They work in one project of a user's, one after the other.
+SAME_GROUP = {"test_lint": "test_consumer"}
 
 
 def group_of(item: pytest.Item) -> str:
     """Name the tests that run in one process: those of a table format, or of a module."""
     fixtures = getattr(getattr(item, "callspec", None), "params", {})
-    return str(fixtures.get("lake") or item.path.stem)
+    return str(fixtures.get("lake") or SAME_GROUP.get(item.path.stem, item.path.stem))
 
 
+def scale_examples(item: pytest.Item) -> None:
+    """Try as large a part of the examples that a test asks for as the profile says."""
+    test = getattr(item, "obj", None)
+    asked = getattr(test, "_hypothesis_internal_use_settings", None)
+    profile = hypothesis.settings.default
+    if asked is not None and profile is not None and asked.max_examples != profile.max_examples:
+        number = math.ceil(asked.max_examples * profile.max_examples / 100)
+        test._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=number)  # type: ignore[union-attr]
+
+
+# Before xdist reads the groups, and before pytest reads the markers.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        scale_examples(item)
         item.add_marker(pytest.mark.xdist_group(group_of(item)))
         fixtures = set(getattr(item, "fixturenames", ()))
         if not fixtures & {"warehouse", "lake"} and not item.get_closest_marker("server"):

@@ -1,34 +1,127 @@
 """Runs that are killed: after the next run the tables are what a full refresh makes.
 
-`SPARK_CDC_KILLS` says how often (2 by default), `SPARK_CDC_KILLS_FORMAT` on which table format;
-`make soak` asks for many. dbt or the server gets SIGKILL at a random moment of a run.
+`make test` kills the server in one statement and dbt before another. `make test-all` and
+`make soak` kill at random moments, too: `SPARK_CDC_KILLS` says how often, `SPARK_CDC_KILLS_FORMAT`
+on which table format.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from formats.gbase_capture import writer as gbase_capture
+import pytest
 from formats.qlik_change_table import writer as qlik_change_table
+from kit.formats import every_format
 from kit.landing import Landing, Row, batches
-from kit.warehouse import BIN, INTERPRETED, conf, running, start_server
-from laws.test_increments import stream_rows
+from kit.warehouse import BIN, INTERPRETED, Warehouse, conf, running, start_server
 from laws.test_workloads import SEED
 from simulation import database
+from spark_cdc_udfs.directory import Home, wait_for
 
-KILLS = int(os.environ.get("SPARK_CDC_KILLS", "2"))
+pytestmark = pytest.mark.server
+
+KILLS = int(os.environ.get("SPARK_CDC_KILLS", "20"))
 FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
+INCREMENTAL = ("run", "--exclude", "*_whole")
+KINDS = ("changes", "current", "history")
+
+# Before the statement STATEMENT (a name that the materialization gives it) of the model MODEL the
+# table `held` is made. Then the statement runs, and after it the run goes no further; or it stops
+# before, where HELD says so.
+HOLD = """
+{% macro statement(name=none, fetch_result=false, auto_begin=true, language='sql') %}
+  {% set sql = caller() %}
+  {% set is_held = execute and model is defined and model.name == env_var('MODEL', '?')
+    and name == env_var('STATEMENT', '?') %}
+  {% if is_held %}{% do dbt.run_query('create table ' ~ schema ~ '.held (id int)') %}{% endif %}
+  {% if not is_held or env_var('HELD', '') == 'after' %}
+    {% call dbt.statement(name, fetch_result, auto_begin, language) %}{{ sql }}{% endcall %}
+  {% endif %}
+  {% if is_held %}
+    {% do dbt.run_query("select reflect('java.lang.Thread', 'sleep', 600000L)") %}
+  {% endif %}
+{% endmacro %}
+"""
 
 
-def in_order(rows: list[dict[str, Any]], number: int) -> list[list[dict[str, Any]]]:
+@contextmanager
+def begun(home: Path, **env: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the incremental models with dbt in a process that can be killed."""
+    with (home / "killed.log").open("w") as log:
+        run = subprocess.Popen(
+            [BIN / "dbt", *INCREMENTAL],
+            cwd=home,
+            env=os.environ | {"DBT_PROFILES_DIR": str(home)} | env,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield run
+        finally:
+            run.kill()
+            run.wait()
+
+
+def kill_server(warehouse: Warehouse) -> None:
+    """Kill the driver and all that it has started, and start a server again."""
+    killed = Home(warehouse.home / "server").read()
+    assert killed is not None
+    os.killpg(killed.pid, signal.SIGKILL)
+    options = [*conf(INTERPRETED), "--format", warehouse.table_format]
+    start_server(warehouse.home, warehouse.port, *options)
+
+
+def check(landing: Landing, what: str) -> None:
+    """Build what is missing, and compare."""
+    landing.warehouse.dbt(landing.home, "run")
+    wrong = landing.differences()
+    assert not wrong, f"after {what}:\n" + "\n".join(wrong)
+
+
+def test_killed_in_a_statement(tmp_path: Path) -> None:
+    """The server as it writes the first change events, dbt before new ones are seen."""
+    rng = random.Random(f"{SEED} killed")
+    with running(tmp_path, *conf(INTERPRETED)) as warehouse:
+        landing = Landing(warehouse, tmp_path, "crashes")
+        delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
+        workload = database.generate(database.ORDERS, rng, transactions=40)
+        written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
+        landing.add("orders", database.ORDERS, written.columns, kinds=KINDS)
+        first, second = batches(written.rows, rng, 2)
+        landing.begin("parquet")
+        (tmp_path / "macros").mkdir()
+        (tmp_path / "macros" / "hold.sql").write_text(HOLD)
+
+        def wait_until_held(run: subprocess.Popen[bytes]) -> None:
+            held = f"show tables in {landing.schema} like 'held'"
+            found = wait_for(lambda: run.poll() is not None or bool(warehouse.sql(held)), 120)
+            assert found and run.poll() is None, (tmp_path / "killed.log").read_text()
+
+        landing.deliver({"orders": first})
+        with begun(tmp_path, MODEL="orders_changes", STATEMENT="main", HELD="after") as run:
+            wait_until_held(run)
+            kill_server(warehouse)
+            run.kill()
+        warehouse.sql(f"drop table {landing.schema}.held")
+        check(landing, "a kill of the server")
+
+        landing.deliver({"orders": second})
+        with begun(tmp_path, MODEL="orders_changes", STATEMENT="view", HELD="before") as run:
+            wait_until_held(run)
+        left_over = f"show tables in {landing.schema} like 'orders_changes__cdc_run_*'"
+        assert warehouse.sql(left_over)
+        check(landing, "a kill of dbt")
+        assert not warehouse.sql(left_over)
+
+
+def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
     """Cut rows into parts of about one size."""
     return [
         rows[part * len(rows) // number : (part + 1) * len(rows) // number]
@@ -36,48 +129,42 @@ def in_order(rows: list[dict[str, Any]], number: int) -> list[list[dict[str, Any
     ]
 
 
-def test_killed_runs(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Every format; its deliveries are cut into as many parts as there are kills."""
     rng = random.Random(f"{SEED} crashes")
     with running(tmp_path, *conf(INTERPRETED), table_format=FORMAT) as warehouse:
         landing = Landing(warehouse, tmp_path, "crashes")
-        delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
-        workload = database.generate(database.ORDERS, rng, transactions=25 * KILLS)
-        written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        kinds = ("changes", "current", "history")
-        landing.add("orders", database.ORDERS, written.columns, kinds=kinds)
-        landing.add_stream("stream", ("changes",))
-        workload = database.generate(gbase_capture.TABLE, rng, transactions=15 * KILLS)
-        cut: dict[str, Sequence[Sequence[Row]]] = {
-            "orders": batches(written.rows, rng, KILLS),
-            "stream": in_order(stream_rows(workload, rng), KILLS),
-        }
+        cut: dict[str, list[Sequence[Row]]] = {}
+        for one in every_format():
+            given = one.deliveries(rng)
+            more = {name: columns for name, columns in given.columns.items() if name != "raw"}
+            landing.add(
+                one.decoder,
+                given.table,
+                given.columns["raw"],
+                one.decoder,
+                given.arguments,
+                kinds=KINDS,
+                watermarks=given.watermarks,
+                more=more,
+            )
+            for name in given.columns:
+                rows = [row for batch in given.batches for row in batch.get(name, [])]
+                table = one.decoder if name == "raw" else f"{one.decoder}__{name}"
+                cut[table] = in_order(rows, KILLS)
         landing.begin(FORMAT)
-        incremental = ["run", "--exclude", "*_whole"]
         took = 40.0  # the first run, on a server that has just begun
         interrupted = 0
         for number in range(KILLS):
-            landing.deliver({name: parts[number] for name, parts in cut.items()}, keep=True)
-            log = (tmp_path / "killed.log").open("w")
-            run = subprocess.Popen(
-                [BIN / "dbt", *incremental],
-                cwd=tmp_path,
-                env=os.environ | {"DBT_PROFILES_DIR": str(tmp_path)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-            time.sleep(rng.uniform(0.15, 1) * took)
-            interrupted += run.poll() is None
-            if number % 2:
-                run.kill()
-                run.wait()
-            else:
-                state = json.loads((tmp_path / "server" / "server.json").read_text())
-                os.killpg(state["pid"], signal.SIGKILL)
-                run.kill()
-                run.wait()
-                start_server(tmp_path, warehouse.port, *conf(INTERPRETED), "--format", FORMAT)
+            landing.deliver({name: parts[number] for name, parts in cut.items()})
+            with begun(tmp_path) as run:
+                time.sleep(rng.uniform(0.15, 1) * took)
+                interrupted += run.poll() is None
+                if number % 2 == 0:
+                    kill_server(warehouse)
             began = time.monotonic()
-            warehouse.dbt(tmp_path, *incremental)
+            warehouse.dbt(tmp_path, *INCREMENTAL)
             took = time.monotonic() - began
             warehouse.dbt(tmp_path, "run", "--select", "*_whole")
             wrong = landing.differences()

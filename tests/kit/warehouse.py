@@ -105,6 +105,14 @@ class Warehouse:
                     rows = cursor.fetchall()
         return rows
 
+    def empty(self) -> None:
+        """Drop everything that earlier tests left."""
+        for (schema,) in self.sql("show schemas"):
+            if schema != "default":
+                self.sql(f"drop schema `{schema}` cascade")
+        for row in self.sql("show tables in default"):
+            self.sql(f"drop table if exists default.`{row[1]}`")
+
     def difference(self, built: str, expected: str) -> str:
         """Say how the rows of two queries differ, repetitions counted; '' if they do not.
 
@@ -243,6 +251,11 @@ def stop_shared_servers(base: Path) -> None:
 def install_package(project: Path) -> None:
     """Install this package in a dbt project, as `dbt deps` does with a local one: by a link."""
     (project / "packages.yml").write_text(f"packages: [{{local: {ROOT}}}]\n")
+    link_package(project)
+
+
+def link_package(project: Path) -> None:
+    """Link this package to where `dbt deps` would, in a project that names it already."""
     packages = project / "dbt_packages"
     packages.mkdir(exist_ok=True)
     if not (packages / "spark_cdc").exists():

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from kit.lint import lint
 from kit.warehouse import ROOT, DbtRun, Warehouse
 
 CONSUMER = ROOT / "tests" / "consumer"
@@ -312,19 +311,6 @@ def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) 
     odd = (compiled / "odd__changes.sql").read_text(encoding="utf-8")
     for name in ("Order No", "select", "UPPER", "数量", "größe"):
         assert f"cdc_row.`{name}` as `{name}`" in odd
-
-
-def test_compiled_sql_is_laid_out_well(
-    warehouse: Warehouse, consumer: Path, tmp_path: Path
-) -> None:
-    """With odd names, nested in another query, of many shapes."""
-    env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(tmp_path)}
-    warehouse.dbt(consumer, "compile", "--exclude", "resource_type:test", env=env)
-    compiled = tmp_path / "compiled" / "consumer" / "models"
-    models = {path.relative_to(compiled.parent) for path in compiled.rglob("*.sql")}
-    assert models == {path.relative_to(CONSUMER) for path in CONSUMER.glob("models/**/*.sql")}
-    findings = lint(compiled)
-    assert not findings, "\n".join(findings)
 
 
 def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str) -> None:

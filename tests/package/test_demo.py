@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.lint import lint
 from kit.warehouse import INTERPRETED, PROFILES, QUICK, ROOT, DbtRun, Warehouse, conf, running
 
 SCHEMA = "spark_cdc"
@@ -86,29 +85,6 @@ def tables(run: DbtRun) -> Mapping[str, Mapping[str, Any]]:
 def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
     results = built.artifact("run_results")["results"]
     assert {result["status"] for result in results} == {"success", "pass"}
-    assert len(tables(built)) == 36
-
-
-def test_compiled_sql_is_laid_out_well(built: DbtRun) -> None:
-    """Models and tests alike."""
-    compiled = built.target / "compiled" / "spark_cdc"
-    assert len(list(compiled.rglob("*.sql"))) > len(tables(built))
-    findings = lint(compiled)
-    assert not findings, "\n".join(findings)
-
-
-@pytest.mark.parametrize("name", ["demo_orders", "demo_orders__history"])
-def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: str) -> None:
-    """Plain keys and all others read one shuffle of the events, the widest there is."""
-    (compiled,) = (built.target / "compiled").rglob(f"models/**/{name}.sql")
-    explain = f"explain {compiled.read_text(encoding='utf-8')}"
-    # An adaptive plan says so only once it has run, and small tables are joined without a shuffle.
-    # A setting holds for all clients.
-    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"}
-    sets = (f"set {name}={value}" for name, value in settings.items())
-    ((plan,),) = warehouse.sql(*sets, explain)
-    warehouse.sql(*(f"reset {name}" for name in settings))
-    assert re.search(r"ReusedExchange \[.*cdc_after", plan)
 
 
 def differences(
@@ -142,27 +118,39 @@ def test_a_table_format_gives_the_same_tables(
 ) -> None:
     parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
     given = ["--vars", f"{{spark_cdc_file_format: {lake.table_format}}}"]
+    # The seed is loaded over a table that is there. Second runs of models are in laws/.
+    seed = f"{SCHEMA}.demo_orders__ct"
+    lake.sql(
+        f"create schema if not exists {SCHEMA}",
+        f"create table {seed} using {lake.table_format}"
+        f" as select * from parquet.`{parquet}/demo_orders__ct`",
+    )
     some = lake.dbt(ROOT, "build", *SOME, *given, profiles=PROFILES)
-    # over tables that are there
-    again = ["--select", "demo_orders__ct", "demo_orders__changes", "demo_orders"]
-    again += ["--exclude", "test_type:data"]
-    lake.dbt(ROOT, "build", *again, *given, profiles=PROFILES)
-    described = dict(row[:2] for row in lake.sql(f"describe extended {SCHEMA}.demo_orders"))
-    assert described["Provider"] == lake.table_format
+    for table in (seed, f"{SCHEMA}.demo_orders"):
+        described = dict(row[:2] for row in lake.sql(f"describe extended {table}"))
+        assert described["Provider"] == lake.table_format
     different = differences(lake, built, parquet, some.results())
     assert not different, "\n".join(different)
 
 
+def version_in(folder: Path) -> str:
+    """The version of the PySpark that is installed in a folder."""
+    (pyspark,) = distributions(name="pyspark", path=[str(folder)])
+    return pyspark.version
+
+
+@pytest.mark.slow
+@pytest.mark.server
 def test_the_newest_spark_gives_the_same_tables(
     warehouse: Warehouse, built: DbtRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newest = ROOT / ".spark-newest"
     if not newest.exists():
-        pytest.skip("make test fetches it")
+        pytest.skip("make test-all fetches it")
     parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
     monkeypatch.setenv("PYTHONPATH", str(newest))
     with running(tmp_path, *conf(INTERPRETED)) as lake:
-        assert lake.sql("select split(version(), ' ')[0]") == [("4.3.0",)]
+        assert lake.sql("select split(version(), ' ')[0]") == [(version_in(newest),)]
         some = lake.dbt(ROOT, "build", *SOME, profiles=PROFILES)
         different = differences(lake, built, parquet, some.results())
     assert not different, "\n".join(different)

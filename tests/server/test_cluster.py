@@ -1,6 +1,7 @@
-"""A cluster: a standalone master and two workers, their own Python, a metastore in PostgreSQL.
+"""A cluster: a standalone master and its workers, which have a Python of their own.
 
-All of it runs on this machine and listens on the loopback address alone.
+All of it runs on this machine and listens on the loopback address alone. `make test` has one worker
+and the metastore of the server; `make test-all` has two workers and a metastore in PostgreSQL, too.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ from kit.warehouse import (
     free_port,
     running,
 )
-from package.test_demo import differences, tables
+from package.test_demo import differences
 from spark_cdc_udfs import __version__
 from spark_cdc_udfs.directory import wait_for
 from spark_cdc_udfs.java import find_java
 
-WORKERS = ("worker-1", "worker-2")
+pytestmark = pytest.mark.server
+
 USER = "metastore"
 
 # Debian and Homebrew have them outside of PATH.
@@ -64,13 +66,15 @@ class Cluster:
     url: str
     folder: Path
     environment: dict[str, str]
+    workers: Sequence[str]
 
     @property
     def options(self) -> list[str]:
         """What the server needs to run on it."""
         options = ["--master", self.url, "--conf", "spark.driver.host=127.0.0.1"]
-        # Half of each worker: two servers find room.
-        options += ["--conf", "spark.executor.cores=1", "--conf", "spark.cores.max=2"]
+        # An executor on each worker, and half of each worker: two servers find room.
+        cores = 2 // len(self.workers)
+        options += ["--conf", f"spark.executor.cores={cores}", "--conf", "spark.cores.max=2"]
         for process in ("driver", "executor"):
             options += ["--conf", f"spark.{process}.extraJavaOptions={QUICK}"]
         return [*options, *conf(INTERPRETED)]
@@ -79,7 +83,7 @@ class Cluster:
         """Run code with the Python of the workers, outside of Spark."""
         return subprocess.run(
             ["python3", "-c", code],
-            cwd=self.folder / WORKERS[0],
+            cwd=self.folder / self.workers[0],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -148,8 +152,14 @@ def daemon(cluster: Cluster, name: str, arguments: Sequence[str]) -> Iterator[No
         process.wait()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@pytest.fixture(
+    scope="module",
+    params=[("worker-1",), pytest.param(("worker-1", "worker-2"), marks=pytest.mark.slow)],
+    ids=["one worker", "two workers"],
+)
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
     port, page = free_port(), free_port()
     # -S: what is installed as a mere link to its source, as `make env` does with the package, is
@@ -172,19 +182,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         # not the server's
         "TZ": "Asia/Kolkata",
     }
-    made = Cluster(f"spark://127.0.0.1:{port}", folder, environment)
+    made = Cluster(f"spark://127.0.0.1:{port}", folder, environment, request.param)
     deploy = "org.apache.spark.deploy"
     address = ["--host", "127.0.0.1", "--webui-port"]
     with contextlib.ExitStack() as daemons:
         master = [f"{deploy}.master.Master", *address, str(page), "--port", str(port)]
         daemons.enter_context(daemon(made, "master", master))
         assert wait_for(lambda: alive_workers(page) == 0, 60)
-        for name in WORKERS:
-            work = ["--cores", "2", "--memory", "2g", "--work-dir", str(folder / name)]
+        for name in made.workers:
+            work = ["--cores", "4", "--memory", "2g", "--work-dir", str(folder / name)]
             worker = [f"{deploy}.worker.Worker", *address, "0", *work, made.url]
             daemons.enter_context(daemon(made, name, worker))
         # Before that all executors would go to the first.
-        assert wait_for(lambda: alive_workers(page) == len(WORKERS), 60)
+        assert wait_for(lambda: alive_workers(page) == len(made.workers), 60)
         yield made
 
 
@@ -230,13 +240,18 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="module")
 def on_cluster(
-    cluster: Cluster, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Warehouse]:
-    """A server on the cluster, with the metastore in PostgreSQL."""
+    """A server on the cluster; on one with two workers, with the metastore in PostgreSQL."""
+    home = tmp_path_factory.mktemp("on_cluster")
+    if len(cluster.workers) == 1:
+        with running(home, *cluster.options) as started:
+            yield started
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CDC_METASTORE_USER", USER)
         patch.setenv("SPARK_CDC_METASTORE_PASSWORD", postgres.password)
-        home = tmp_path_factory.mktemp("on_cluster")
         with running(home, *cluster.options, "--metastore-url", postgres.url) as started:
             yield started
 
@@ -253,7 +268,7 @@ def test_functions_run_in_the_python_of_the_workers(
 
 
 def test_demo_comes_out_the_same(
-    cluster: Cluster, on_cluster: Warehouse, postgres: Postgres, warehouse: Warehouse, built: DbtRun
+    cluster: Cluster, on_cluster: Warehouse, warehouse: Warehouse, built: DbtRun
 ) -> None:
     chosen = ["--select", "demo_orders__ct+", "--exclude", "test_type:data"]
     made = on_cluster.dbt(ROOT, "build", *chosen, profiles=PROFILES).results()
@@ -261,12 +276,28 @@ def test_demo_comes_out_the_same(
     assert on_cluster.sql("set spark.master") == [("spark.master", cluster.url)]
     different = differences(on_cluster, built, parquet, made)
     assert not different, "\n".join(different)
-    assert set(postgres.sql('select "TBL_NAME" from "TBLS"')) >= set(made) & set(tables(built))
-    for name in WORKERS:
+    for name in cluster.workers:
         # Whoever runs a task fetches it first.
         assert list((cluster.folder / name).glob("app-*/*/spark_cdc_udfs.zip"))
 
 
+# The number of workers says which cluster has the metastore in PostgreSQL.
+IN_POSTGRESQL = pytest.mark.parametrize(
+    "cluster",
+    [pytest.param(("worker-1", "worker-2"), marks=pytest.mark.slow, id="two workers")],
+    indirect=True,
+)
+
+
+@IN_POSTGRESQL
+def test_metastore_is_in_postgresql(
+    cluster: Cluster, on_cluster: Warehouse, postgres: Postgres
+) -> None:
+    on_cluster.sql("create table kept_in_postgresql (id int) using parquet")
+    assert "kept_in_postgresql" in postgres.sql('select "TBL_NAME" from "TBLS"')
+
+
+@IN_POSTGRESQL
 def test_password_is_nowhere(cluster: Cluster, on_cluster: Warehouse, postgres: Postgres) -> None:
     assert postgres.password not in str(on_cluster.sql("set"))
     for folder in (cluster.folder, on_cluster.home):
@@ -276,6 +307,7 @@ def test_password_is_nowhere(cluster: Cluster, on_cluster: Warehouse, postgres: 
             assert postgres.password.encode() not in path.read_bytes(), path
 
 
+@IN_POSTGRESQL
 def test_executors_without_pandas_get_one_line(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "pandas.py").write_text("raise ImportError('there is no pandas')")
     python = tmp_path / "python"

@@ -110,6 +110,16 @@ def test_clean_ends_where_the_server_is_not_stopped(checkout: Path) -> None:
     assert (checkout / ".venv").exists()
 
 
+def test_clean_stops_the_server_of_make_check(checkout: Path) -> None:
+    program(checkout / ".venv" / "bin" / "spark-cdc-server", 'echo "$@" >>told')
+    (checkout / ".spark-cdc-check").mkdir()
+    done = run(checkout, "make", "clean")
+    assert done.returncode == 0, done.stderr
+    told = (checkout / "told").read_text().splitlines()
+    assert told[-2:] == ["stop", "stop --dir .spark-cdc-check/parquet/server"]
+    assert not (checkout / ".spark-cdc-check").exists()
+
+
 def test_clean_where_nothing_was_made(checkout: Path) -> None:
     done = run(checkout, "make", "clean")
     assert (done.returncode, done.stderr) == (0, "")

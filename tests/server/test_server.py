@@ -13,7 +13,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -708,7 +707,8 @@ def test_asking_does_not_lock(home: Home) -> None:
     os.close(directory.own(home))
 
 
-# A server
+# A server: two JVMs, the second after the first was killed; of the others one dies before it has a
+# heap, one before it has a session, and two are none.
 
 
 @pytest.fixture(scope="module")
@@ -738,11 +738,13 @@ def state(home: Home) -> Server:
     return server
 
 
+@pytest.mark.server
 def test_server_answers_with_its_functions(running: Home) -> None:
     assert query(state(running).port, "select 1") == [(1,)]
     assert query(state(running).port, "select spark_cdc_version()") == [(__version__,)]
 
 
+@pytest.mark.server
 def test_server_has_its_settings(running: Home) -> None:
     port = state(running).port
     for key, value in {
@@ -754,10 +756,12 @@ def test_server_has_its_settings(running: Home) -> None:
         assert query(port, f"set {key}") == [(key, value)]
 
 
+@pytest.mark.server
 def test_memory_reaches_the_jvm(running: Home) -> None:
     assert any(" -Xmx1g " in line for line in group(state(running).pid))
 
 
+@pytest.mark.server
 def test_hive_does_not_register_its_functions(running: Home) -> None:
     # What closing a session asks of Hive, on a thread that has no connection to the metastore.
     # A close comes to that only in a race with another session; a task is always on such a thread.
@@ -766,6 +770,7 @@ def test_hive_does_not_register_its_functions(running: Home) -> None:
     assert made.startswith("org.apache.hadoop.hive.ql.metadata.Hive@")
 
 
+@pytest.mark.server
 def test_status_of_a_running_server(running: Home) -> None:
     status = run("status", "--dir", str(running.root))
     server = state(running)
@@ -776,12 +781,14 @@ def test_status_of_a_running_server(running: Home) -> None:
     )
 
 
+@pytest.mark.server
 def test_another_server_does_not_pass_for_this_one(running: Home, home: Home) -> None:
     other = Server(**{**vars(state(running)), "instance": "another"})
     with pytest.raises(client.NoAnswer, match="another server answers"):
         client.check(other)
 
 
+@pytest.mark.server
 def test_second_start_is_refused(running: Home) -> None:
     second = run("start", "--dir", str(running.root), "--port", str(free_port()))
     assert second.returncode == 1
@@ -789,6 +796,7 @@ def test_second_start_is_refused(running: Home) -> None:
     assert f"pid {server.pid} on 127.0.0.1:{server.port} already runs" in one_line(second.stderr)
 
 
+@pytest.mark.server
 def test_only_the_loopback_listens(running: Home) -> None:
     port = state(running).port
     with socket.create_connection(("127.0.0.1", port), timeout=5):
@@ -797,6 +805,7 @@ def test_only_the_loopback_listens(running: Home) -> None:
         pass
 
 
+@pytest.mark.server
 def test_killed_server_starts_again_with_its_data(running: Home) -> None:
     killed = state(running)
     query(killed.port, "create table kept using parquet as select 42 as answer")
@@ -808,6 +817,7 @@ def test_killed_server_starts_again_with_its_data(running: Home) -> None:
     assert running.log.with_name("spark.log.1").exists()
 
 
+@pytest.mark.server
 def test_stop_leaves_nothing(running: Home) -> None:
     pid = state(running).pid
     stopped = run("stop", "--dir", str(running.root))
@@ -820,6 +830,7 @@ def test_stop_leaves_nothing(running: Home) -> None:
     assert run("stop", "--dir", str(running.root)).returncode == 0
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("conf", "words"),
     [
@@ -842,15 +853,26 @@ def test_driver_that_dies_gets_one_line(conf: str, words: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_start_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+def test_interrupted_start_leaves_no_process(
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Java starts: it does not heed TERM, and has started a process of its own."""
+    program = fake_java(tmp_path / "java", "17")
+    with program.open("a") as script:
+        script.write(
+            'case "$*" in *-XshowSettings*) exit ;; esac\n'
+            "trap '' TERM INT HUP\n"
+            f"sleep 300 &\ntouch '{tmp_path}/begun'\nwait\nsleep 300\n"
+        )
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     home = Home(tmp_path / "server")
     # A shell that runs the tests in the background has them ignore SIGINT, and so would this.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     start = begin("start", "--dir", str(home.root), "--port", str(free_port()), *SMALL)
     signal.signal(signal.SIGINT, ignored)
-    assert directory.wait_for(lambda: home.read() is not None, 30)
+    assert directory.wait_for((tmp_path / "begun").exists, 60)
     pid = state(home).pid
-    time.sleep(1)  # so that there is a JVM, or what becomes one
+    assert {"sleep 300"} < set(group(pid))
     start.send_signal(number)
     _, said = start.communicate(timeout=30)
     assert start.returncode == 128 + number

@@ -1,0 +1,151 @@
+"""The SQL that dbt compiles is laid out well, in the demo and in a user's project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kit.lint import lint, measured, shapes
+from kit.units import write_project
+from kit.warehouse import ROOT, DbtRun, Warehouse, link_package
+
+CONSUMER = ROOT / "tests" / "consumer"
+# Tests of dbt's, which nobody here lays out.
+OF_DBT = ("not_null_", "unique_", "accepted_values_", "relationships_")
+
+
+def compiled_files(run: DbtRun) -> set[Path]:
+    """Find the SQL that a run has compiled of one project. No model may lack it."""
+    manifest = run.artifact("manifest")
+    folder = run.target / "compiled" / manifest["metadata"]["project_name"]
+    found = {path for path in folder.rglob("*.sql") if not path.name.startswith(OF_DBT)}
+    models = {
+        Path(node["path"]).name
+        for node in manifest["nodes"].values()
+        if node["resource_type"] == "model"
+    }
+    assert models <= {path.name for path in found}
+    return found
+
+
+@pytest.fixture(scope="module")
+def compiled(
+    warehouse: Warehouse, built: DbtRun, tmp_path_factory: pytest.TempPathFactory
+) -> list[Path]:
+    """The compiled SQL of three projects: the demo, a user's with odd names, the unit tests'."""
+    link_package(CONSUMER)
+    units = tmp_path_factory.mktemp("units") / "units"
+    write_project(units)
+    found = compiled_files(built)
+    for project in (CONSUMER, units):
+        target = tmp_path_factory.mktemp("compiled")
+        env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(target)}
+        without_tests = ["--exclude", "resource_type:test", "resource_type:unit_test"]
+        found |= compiled_files(warehouse.dbt(project, "compile", *without_tests, env=env))
+    return sorted(found)
+
+
+def test_compiled_sql_is_laid_out_well(compiled: list[Path]) -> None:
+    findings = lint(compiled)
+    assert not findings, "\n".join(findings)
+
+
+# A line of its own kind is a fault in whichever line it is: `shapes` must not leave it out.
+FAULT = "  SELECT"
+
+
+def test_every_line_of_compiled_sql_is_read(compiled: list[Path]) -> None:
+    """A fault seeded anywhere is in a text that no file without it has: sqlfluff reads that."""
+    for path in compiled:
+        sql = path.read_text(encoding="utf-8")
+        known = {text for text, _ in shapes(sql)}
+        lines = sql.split("\n")
+        # a few of each file, its first and last line among them
+        for number in {*range(0, len(lines), max(1, len(lines) // 5)), len(lines) - 1}:
+            seeded = [*lines[:number], lines[number] + FAULT, *lines[number + 1 :]]
+            new = [text for text, _ in shapes("\n".join(seeded)) if text not in known]
+            assert any(FAULT in text for text in new), f"{path}:{number + 1}"
+
+
+GOOD = """
+with raw as (
+    select
+        cast(`a` as string) as `a`,
+        cast(`b` as string) as `b`,
+        cast(`c` as string) as `c`,
+        cast(`d` as string) as `d`
+    from here.raw
+    where `a` in ('a', 'b', 'c', 'd')
+),
+
+rows_of_all as (
+    select
+        1 as number,
+        `a`
+    from raw
+    union all
+    select
+        2 as number,
+        `b`
+    from raw
+    union all
+    select
+        3 as number,
+        `c`
+    from raw
+    union all
+    select
+        4 as number,
+        `d`
+    from raw
+)
+
+select
+    number,
+    `a`
+from (
+    select
+        number,
+        `a`
+    from rows_of_all
+) as nested
+""".strip()
+
+# Where each of these takes the place of good text, sqlfluff finds a fault in that line.
+FAULTS = {
+    "        cast(`c` as string) as `c`,": "        cast(`c` as STRING) as `c`,",
+    "        cast(`d` as string) as `d`": "         cast(`d` as string) as `d`",
+    "    where `a` in ('a', 'b', 'c', 'd')": "    where `a` in ('a', 'b','c', 'd')",
+    "        3 as number,": "        3 number,",
+    "        `d`\n    from raw": "        `d`\n    FROM raw",
+    "    from rows_of_all\n": "    from  rows_of_all\n",
+    ") as nested": ") nested",
+    "),\n\nrows_of_all": "),\nrows_of_all",
+}
+
+
+def test_faults_are_found_where_they_are(tmp_path: Path) -> None:
+    """In one call: what is good, and each fault in a file of its own; lines are the file's own."""
+    (tmp_path / "good.sql").write_text(GOOD)
+    expected = set()
+    for number, (good, bad) in enumerate(FAULTS.items()):
+        assert GOOD.count(good) == 1
+        (file := tmp_path / f"{number}.sql").write_text(GOOD.replace(good, bad))
+        before = GOOD[: GOOD.index(good)].count("\n") + 1
+        expected |= {(str(file), before + line) for line in range(good.count("\n") + 1)}
+    found = {tuple(finding.split(":")[:2]) for finding in lint(tmp_path.glob("*.sql"))}
+    places = {(file, int(line)) for file, line in found}
+    assert {file for file, _ in places} == {file for file, _ in expected}
+    assert places <= expected
+
+
+def test_files_that_differ_in_names_are_read_once() -> None:
+    other = GOOD.replace("`a`", "`another`").replace("here.raw", "there.raw_rows")
+    assert [text for text, _ in shapes(other)] == [text for text, _ in shapes(GOOD)]
+
+
+def test_long_lines_and_blank_ends_are_found() -> None:
+    long = "select '" + "a" * 120 + "' as a"
+    assert [finding.split(": ")[0] for finding in measured(Path("f"), long)] == ["f:1"]
+    assert measured(Path("f"), "select 1 \n") == ["f: ends with blank space"]
+    assert measured(Path("f"), GOOD) == []
