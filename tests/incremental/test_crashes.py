@@ -93,7 +93,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
         delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
         workload = database.generate(database.ORDERS, rng, transactions=40)
         written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        landing.add("orders", database.ORDERS, written.columns, kinds=KINDS)
+        landing.add("orders", database.ORDERS, written.columns, "qlik_change_table", kinds=KINDS)
         first, second = batches(written.rows, rng, 2)
         landing.begin("parquet")
         (tmp_path / "macros").mkdir()

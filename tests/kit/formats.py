@@ -23,6 +23,11 @@ Row = dict[str, Any]
 Columns = Mapping[str, str | Mapping[str, str]]
 Vector = dict[str, Any]
 
+# A table for generic tests: its columns, and its rows as SQL.
+TestedTable = tuple[dict[str, str], str]
+# A table, a generic test with its arguments, and the first column of the rows that it finds.
+GenericTest = tuple[str, str, dict[str, Any], list[Any]]
+
 FOLDER = ROOT / "tests" / "formats"
 
 
@@ -56,7 +61,7 @@ class Case:
     arguments: str
     events: Sequence[Row]
     quarantine: Sequence[str]
-    raw_counts: Mapping[str, int]
+    raw_counts: dict[str, int]
     workload: Workload | None = None
     positions: Mapping[int, Position] = field(default_factory=dict)
 
@@ -102,6 +107,8 @@ class Format:
     which these names stand for the relations, and a part of the message that they stop with.
     ``wrong_views``: arguments that are wrong in a view alone. ``call``: arguments that are right.
 
+    ``tested_tables``, ``generic_tests``: the format's own generic tests on small tables.
+
     ``vectors``: for each file in ``vectors/`` what checks one vector without Spark.
     ``vector_units``: for each file in ``vectors/`` what makes dbt unit tests of all its vectors.
     Every vector's id stands in the expected rows, in a column ``vector``.
@@ -114,6 +121,8 @@ class Format:
     call: str
     wrong_calls: Sequence[tuple[str, str]]
     wrong_views: Sequence[tuple[str, str]] = ()
+    tested_tables: Mapping[str, TestedTable] = field(default_factory=dict)
+    generic_tests: Sequence[GenericTest] = ()
     vectors: Mapping[str, Callable[[Vector], None]] = field(default_factory=dict)
     vector_units: Mapping[str, Callable[[Sequence[Vector]], list[UnitTest]]] = field(
         default_factory=dict

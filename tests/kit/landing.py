@@ -42,7 +42,7 @@ class Landing:
         name: str,
         table: database.Table,
         columns: Mapping[str, str],
-        decoder: str = "qlik_change_table",
+        decoder: str,
         arguments: str | None = None,
         kinds: Sequence[str] = tuple(MODELS),
         watermarks: Mapping[str, str] | None = None,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from kit.warehouse import ROOT, DbtRun, Warehouse
+from kit.warehouse import ROOT, Warehouse, install_package
 
 CONSUMER = ROOT / "tests" / "consumer"
 OWN = ["--select", "path:models/own"]
@@ -32,17 +30,6 @@ def consumer(warehouse: Warehouse) -> Path:
     """Install the package in the consumer project."""
     warehouse.dbt(CONSUMER, "deps")
     return CONSUMER
-
-
-@pytest.fixture(scope="module")
-def unit_tests(warehouse: Warehouse, consumer: Path) -> DbtRun:
-    """Run all unit tests, in a warehouse that has no table.
-
-    One after the other: those of one model have one temporary view, and clients share a session.
-    """
-    chosen = ["--select", "test_type:unit", "--threads", "1"]
-    schemas = {"SPARK_CDC_SCHEMA": "consumer_units"}
-    return warehouse.dbt(consumer, "test", *chosen, env=schemas, check=False)
 
 
 @pytest.fixture
@@ -68,7 +55,11 @@ def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
     )
 
 
-def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer: Path) -> None:
+def test_text_without_a_zone_is_utc_in_every_zone(lake: Warehouse, tmp_path: Path) -> None:
+    """The servers of Iceberg and Delta work in other time zones."""
+    assert lake.sql("select current_timezone()") != [("UTC",)]
+    (tmp_path / "dbt_project.yml").write_text("name: zones\nprofile: consumer\n")
+    install_package(tmp_path)
     expected = {
         "2024": "1704067200",
         "2024-03": "1709251200",
@@ -84,13 +75,11 @@ def test_text_without_a_zone_is_utc_in_every_zone(warehouse: Warehouse, consumer
         "select text, cast(unix_seconds({{ spark_cdc._typed('text', 'string', 'timestamp') }}) as"
         f" string) as seconds from values {texts} as texts (text)"
     )
-    warehouse.sql("set spark.sql.session.timeZone=Asia/Kolkata")
-    try:
-        shown = warehouse.dbt(
-            consumer, "--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"
-        )
-    finally:
-        warehouse.sql("reset spark.sql.session.timeZone")
+    shown = lake.dbt(
+        tmp_path,
+        *("--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"),
+        profiles=CONSUMER,
+    )
     rows = json.loads(shown.output[shown.output.index("{") :])["show"]
     assert {row["text"]: row["seconds"] for row in rows} == expected
 
@@ -225,68 +214,6 @@ def test_structs_are_quarantined_verbatim(
         f"{{{{ spark_cdc.quarantine('qlik_change_table', {relation}, key=['id']) }}}}) as rows",
     )
     assert row == {"doc": "AB", "page": "CD"}
-
-
-def vector_tests() -> ModuleType:
-    """Import the script that makes the unit tests of the vectors."""
-    path = ROOT / "tests" / "kit" / "unit_tests.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-# The vectors
-
-
-def test_unit_tests_of_the_vectors_are_up_to_date() -> None:
-    """What is committed is what the script makes of the vectors."""
-    script = vector_tests()
-    assert script.UNIT_TESTS.read_text(encoding="utf-8") == script.make(), (
-        "run python tests/kit/unit_tests.py"
-    )
-
-
-def test_every_vector_is_in_a_unit_test() -> None:
-    """No vector is left out, and each is named where it would fail.
-
-    Those of GBase are in `test_gbase_vectors.py`.
-    """
-    text = vector_tests().make()
-    vectors = sorted((ROOT / "tests" / "formats").glob("*/vectors/qlik_*.jsonl"))
-    assert vectors
-    for path in vectors:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            assert f"vector: {json.loads(line)['id']}\n" in text
-
-
-# The unit tests
-
-
-def unit_test_names() -> list[str]:
-    """Name the unit tests that the project has, without asking dbt."""
-    lines = [
-        line
-        for path in sorted((CONSUMER / "models").rglob("*.yml"))
-        for line in path.read_text(encoding="utf-8").partition("unit_tests:\n")[2].splitlines()
-    ]
-    return [
-        line.partition("name: ")[2] for line in lines if line.startswith(("- name: ", "  - name: "))
-    ]
-
-
-@pytest.mark.parametrize("name", unit_test_names())
-def test_unit_test(unit_tests: DbtRun, name: str) -> None:
-    """The unit test passes."""
-    result = unit_tests.results()[name]
-    assert result["status"] == "pass", result["message"] or unit_tests.output
-
-
-def test_no_other_unit_test(unit_tests: DbtRun) -> None:
-    """Each unit test that dbt ran is one of those above."""
-    assert set(unit_tests.results()) == set(unit_test_names())
 
 
 # A user's own models

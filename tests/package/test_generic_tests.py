@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.warehouse import ROOT, Warehouse
+from kit.formats import every_format
+from kit.warehouse import ROOT, Warehouse, install_package
 
-HEADERS = {
-    "header__change_seq": "string",
-    "header__change_oper": "string",
-    "header__change_mask": "string",
-}
-SEQ = "202203150815020000000000000000000"
 HISTORY = {
     "problem": "bigint",
     "next_valid_from_sequence": "string",
@@ -23,8 +18,7 @@ HISTORY = {
     "cdc_ended_by": "string",
 }
 
-# The tables, by name: their columns, and the rows as SQL. Of a change table the first column is
-# bit 3 of a mask.
+# The tables, by name: their columns, and the rows as SQL.
 TABLES: dict[str, tuple[dict[str, str], str]] = {
     "lengths": (
         {
@@ -49,33 +43,6 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
             "swapped": "struct<a: string, b: varchar(5)>",
         },
         "",
-    ),
-    "deletes": (
-        HEADERS | {"id": "bigint", "note": "string"},
-        f"('{SEQ}01', 'D', '08', 1, null), ('{SEQ}02', 'D', '10', 1, null),"
-        f" ('{SEQ}03', 'D', '18', 1, 'a'), ('{SEQ}03', 'D', '18', 1, 'b'),"
-        f" ('{SEQ}04', 'D', 'no', 1, null)",
-    ),
-    "two_keys": (
-        HEADERS | {"id": "bigint", "line": "int", "note": "string"},
-        f"('{SEQ}01', 'D', '18', 1, 2, null)",
-    ),
-    "no_masks": (
-        HEADERS | {"id": "bigint", "note": "string"},
-        f"('{SEQ}01', 'I', 'ZZ', 1, 'a'), ('{SEQ}02', 'I', null, 1, 'a')",
-    ),
-    "little": (
-        HEADERS | dict.fromkeys("abcdef", "int"),
-        f"('{SEQ}01', 'I', '801', 1, null, null, null, null, 1)",
-    ),
-    "landed": (
-        HEADERS | {"id": "bigint", "note": "string", "landed_at": "timestamp"},
-        f"('{SEQ}01', 'I', '18', 1, 'a', now()), ('{SEQ}02', 'D', '08', 1, null, now())",
-    ),
-    "labelled": (
-        HEADERS | {"id": "bigint", "note": "string", "labels": "map<string,string>"},
-        f"('{SEQ}01', 'I', '18', 1, 'a', null), ('{SEQ}02', 'I', '08', 1, 'a', null),"
-        f" ('{SEQ}03', 'D', '18', 1, null, null)",
     ),
     "problems": ({"problem": "bigint"}, "(1), (2)"),
     "problems__history": (
@@ -104,24 +71,11 @@ DECLARED = {
 }
 
 OTHERS = ["code", "kind", "more", "note", "pad", "pair", "swapped"]
-ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
 # A table, a test with its arguments (and config), and the first column of the rows that it finds.
 CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
     ("lengths", "column_types_are", {}, []),
     ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
     ("other_lengths", "column_types_are", {}, OTHERS),
-    ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
-    ("two_keys", "qlik_delete_bits_are_key", {"key": ["line", "ID"]}, []),
-    ("two_keys", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}01"]),
-    ("no_masks", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
-    ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
-    ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
-    ("landed", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
-    ("landed", "qlik_mask_byte_order_fits", {"leave_out": ["landed_at"]}, []),
-    ("landed", "qlik_mask_byte_order_fits", ID_AND_NOTE, []),
-    ("landed", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, []),
-    ("labelled", "qlik_mask_byte_order_fits", ID_AND_NOTE, [f"{SEQ}02"]),
-    ("labelled", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}03"]),
     (
         "problems",
         "current_equals_history",
@@ -130,6 +84,11 @@ CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
     ),
     ("problems__history", "history_is_consistent", {"key": ["problem"]}, [3]),
 ]
+
+
+for _format in every_format():
+    TABLES |= _format.tested_tables
+    CASES += _format.generic_tests
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +101,7 @@ def results(
     (project / "dbt_project.yml").write_text(
         "name: generic_tests\nprofile: consumer\nflags: {send_anonymous_usage_stats: false}\n"
     )
-    (project / "packages.yml").write_text(yaml.dump({"packages": [{"local": str(ROOT)}]}))
+    install_package(project)
     warehouse.sql("create schema generic_tests")
     tables = []
     for table, (columns, rows) in TABLES.items():
@@ -169,7 +128,6 @@ def results(
     sources = [{"name": "erp", "schema": "generic_tests", "tables": tables}]
     (project / "models" / "sources.yml").write_text(yaml.dump({"sources": sources}))
     profiles = ROOT / "tests" / "consumer"
-    warehouse.dbt(project, "deps", profiles=profiles)
     run = warehouse.dbt(project, "test", profiles=profiles, check=False)
     found = run.artifact("run_results")["results"]
     return {result["unique_id"].split(".")[2]: result for result in found}

@@ -1,13 +1,10 @@
-"""A simulated source database, its change tables, and what must be built from them.
+"""A simulated source database, and what must be built from its changes.
 
 Nothing in here knows SQL, Spark or the macros: tests build with the macros and compare with this.
 
 ``database``
     A table of a source database and a seeded workload of committed transactions on it. The state
     after each commit is kept by row identity, so it is the truth and not a result of decoding.
-``qlik_change_table``
-    Writes a workload as the raw rows of a Qlik Replicate change table, with replayed, shuffled and
-    malformed rows, and says which change events and which quarantine entries they stand for.
 ``apply_events``
     The reference interpreter: change events in, current state and history out, one plain loop that
     follows the rules of the contract by number. It takes any events, odd and sparse ones too.

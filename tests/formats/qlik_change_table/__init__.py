@@ -11,7 +11,7 @@ from kit.formats import Case, Deliveries, Format, Relation
 from kit.landing import batches
 from simulation import database
 
-from formats.qlik_change_table import vector_units, writer
+from formats.qlik_change_table import generic_tests, vector_units, writer
 from formats.qlik_change_table.writer import Delivery, Layout
 
 DECODER = "qlik_change_table"
@@ -126,7 +126,7 @@ def deliveries(rng: random.Random) -> Deliveries:
         table=table,
         columns={"raw": written.columns},
         arguments=f"key={list(table.key)}",
-        batches=[{"raw": rows} for rows in batches(written.rows, rng, 3)],
+        batches=[{"raw": list(map(dict, part))} for part in batches(written.rows, rng, 3)],
         leaves=(2,),
     )
 
@@ -203,6 +203,8 @@ FORMAT = Format(
     declared=DECLARED,
     call="ct, key=['id']",
     wrong_calls=WRONG_CALLS,
+    tested_tables=generic_tests.TABLES,
+    generic_tests=generic_tests.CASES,
     vector_units={
         "qlik_change_mask": vector_units.mask_units,
         "qlik_change_seq": vector_units.sequence_units,
