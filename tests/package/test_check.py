@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,11 +125,20 @@ def test_models_that_changed_are_linted() -> None:
     assert "sqlfluff" not in check.commands(check.of_changes(set()))
 
 
-def test_tests_of_a_module_run_in_one_process(request: pytest.FixtureRequest) -> None:
+def test_tests_of_a_module_run_in_one_process(tmp_path: Path) -> None:
     """Else each process would have each server, project and cluster of a module."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        pytest.skip("there is one process")
-    assert request.node.nodeid.endswith("@test_check")
+    for name in ("one", "two"):
+        test = "import os, pytest\n@pytest.mark.parametrize('n', range(4))\ndef test(n):\n"
+        test += f"    open(r'{tmp_path}/{name}.told', 'a').write(os.environ['PYTEST_XDIST_WORKER'])"
+        write(tmp_path / f"test_{name}.py", test)
+    conftest = (check.ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    write(tmp_path / "conftest.py", conftest)
+    (tmp_path / "kit").symlink_to(check.ROOT / "tests" / "kit")
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "."]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{check.ROOT / 'tests'}"}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    told = {(tmp_path / f"{name}.told").read_text() for name in ("one", "two")}
+    assert told == {"gw0" * 4, "gw1" * 4}
 
 
 def test_limits_reach_pytest() -> None:
