@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -19,7 +17,6 @@ from kit.warehouse import (
     shared_server,
     stop_shared_servers,
 )
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 # `make check` names a folder whose server of parquet tables stays up.
 KEPT_SERVERS = os.environ.get("SPARK_CDC_TEST_SERVERS")
@@ -93,23 +90,10 @@ LONGEST_FIRST = (
 SAME_GROUP = {"test_lint": "test_consumer"}
 
 
-def group_of(nodeid: str) -> str:
+def group_of(item: pytest.Item) -> str:
     """Name the tests that run in one process: those of a table format, or of a module."""
-    lake = re.search(r"[\[-](iceberg|delta)[\]-]", nodeid)
-    module = Path(nodeid.partition("::")[0]).stem
-    return lake[1] if lake else SAME_GROUP.get(module, module)
-
-
-class Groups(LoadScopeScheduling):  # type: ignore[misc]  # it ships no types
-    """Give each process whole groups. (xdist's own `loadgroup` does nothing on pytest 9.2.)"""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups:
-    config.option.loadscopereorder = False
-    return Groups(config, log)
+    fixtures = getattr(getattr(item, "callspec", None), "params", {})
+    return str(fixtures.get("lake") or SAME_GROUP.get(item.path.stem, item.path.stem))
 
 
 def scale_examples(item: pytest.Item) -> None:
@@ -122,13 +106,14 @@ def scale_examples(item: pytest.Item) -> None:
         test._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=number)  # type: ignore[union-attr]
 
 
-# Before pytest reads the markers.
+# Before xdist reads the groups, and before pytest reads the markers.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         scale_examples(item)
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
         fixtures = set(getattr(item, "fixturenames", ()))
         if not fixtures & {"warehouse", "lake"} and not item.get_closest_marker("server"):
             item.add_marker(pytest.mark.unit)
     order = {group: place for place, group in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: order.get(group_of(item.nodeid), len(order)))
+    items.sort(key=lambda item: order.get(group_of(item), len(order)))

@@ -134,7 +134,7 @@ def test_tests_of_a_module_run_in_one_process(tmp_path: Path) -> None:
     conftest = (check.ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     write(tmp_path / "conftest.py", conftest)
     (tmp_path / "kit").symlink_to(check.ROOT / "tests" / "kit")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "."]
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{check.ROOT / 'tests'}"}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     told = {(tmp_path / f"{name}.told").read_text() for name in ("one", "two")}
