@@ -1,0 +1,457 @@
+"""Scenarios of incremental models as tables of steps; step n of all scenarios is one dbt run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.warehouse import DbtRun, Warehouse, install_package
+from spark_cdc_udfs.directory import wait_for
+
+RAW_COLUMNS = {
+    "header__change_seq": "string",
+    "header__change_oper": "string",
+    "header__operation": "string",
+    "header__transaction_id": "string",
+    "id": "bigint",
+    "note": "string",
+    "part": "varchar(9)",
+    "landed": "int",
+}
+Row = tuple[int, str, int, str | None, str | None, int | None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a scenario happens: its schema, and what the last run said."""
+
+    warehouse: Warehouse
+    home: Path
+    schema: str
+    log: str = ""
+
+    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements in which `{schema}` is the schema, and give the rows of the last one."""
+        return self.warehouse.sql(*(one.replace("{schema}", self.schema) for one in statements))
+
+    def rows(self, of: str) -> list[tuple[Any, ...]]:
+        """Give the rows of a query, or the ids and notes of a table."""
+        is_query = " " in of
+        return self.sql(
+            of if is_query else f"select id, note from {{schema}}.{of} order by id, note"
+        )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the schema's tables."""
+        return self.warehouse.home / "server" / "warehouse" / f"{self.schema}.db"
+
+
+# What happens amid the run of a model, or what gives that when the step begins.
+Plan = Mapping[str, Any] | Callable[[Place], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What lands, what runs, and what is there afterwards.
+
+    Scenarios share a run of dbt, and with it `vars`; runs with other `options` are processes of
+    their own. `{schema}` in SQL is the schema of the scenario.
+    """
+
+    land: Sequence[str | Callable[[Place], object]] = ()
+    models: Mapping[str, str] = field(default_factory=dict)  # bodies that are new or changed
+    properties: Mapping[str, Any] = field(default_factory=dict)  # the same, from a YAML file
+    run: Sequence[str] | None = None  # models; None: all of the scenario
+    full_refresh: bool = False  # by the config of that name, so that the run can be shared
+    options: Sequence[str] = ()
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    session: Mapping[str, str] = field(default_factory=dict)  # Spark settings during the run
+    meanwhile: Mapping[str, Plan] = field(default_factory=dict)  # see MEANWHILE
+    fails: Mapping[str, str] = field(default_factory=dict)  # model -> part of its message
+    rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # see Place.rows
+    look: Callable[[Place], Any] | None = None  # what it gives is kept for the test
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Raw tables, models over them, and what happens step by step.
+
+    In a body `source('landing', …)` and `ref(…)` name tables and models of the scenario.
+    """
+
+    name: str
+    models: Mapping[str, str]
+    steps: Sequence[Step]
+    raw: Sequence[str] = ("raw",)
+    setup: Sequence[str] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+def decoded(raw: str = "raw", columns: str = "{'id': 'bigint', 'note': 'string'}") -> str:
+    """The body of a model of change events."""
+    call = f"spark_cdc.qlik_change_table(source('landing', '{raw}'), key=['id'], columns={columns})"
+    return f"{{{{ {call} }}}}"
+
+
+def quarantined(changes: str) -> str:
+    """The body of a model of refused rows, from the body of a model of change events."""
+    decoder = changes.split("spark_cdc.")[1].split("(")[0]
+    return changes.replace(f"spark_cdc.{decoder}(", f"spark_cdc.quarantine('{decoder}', ")
+
+
+def applied(macro: str, changes: str = "changes", key: str = "id") -> str:
+    """The body of a model of current state or history."""
+    return f"{{{{ spark_cdc.{macro}(ref('{changes}'), key=['{key}']) }}}}"
+
+
+CURRENT = applied("current_state")
+HISTORY = applied("history")
+
+
+def config(**settings: Any) -> str:
+    """What stands before the body of a model."""
+    return f"{{{{ config({', '.join(f'{k}={v!r}' for k, v in settings.items())}) }}}}\n"
+
+
+VIEW = config(materialized="view")
+
+
+def _sql(value: str | int | None) -> str:
+    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def land(raw: str, *rows: Row, transaction: str | None = None) -> str:
+    """Insert raw rows: place, operation, id, note, part and the number of the delivery.
+
+    Ten places share a time, within which the rows of a transaction lie. Operation T is a truncate.
+    """
+    values = ", ".join(
+        f"('{sequence(place)}', '{oper.replace('T', '')}',"
+        f" {'null' if oper != 'T' else _sql('TRUNCATE')}, {_sql(transaction)},"
+        f" {key}, {_sql(note)}, {_sql(part)}, {_sql(landed)})"
+        for place, oper, key, note, part, landed in rows
+    )
+    return f"insert into {{schema}}.{raw} ({', '.join(RAW_COLUMNS)}) values {values}"
+
+
+def sequence(place: int) -> str:
+    """The change sequence at a place."""
+    return f"20260101000000{place // 10:02d}{place:019d}"
+
+
+def columns_of(**types: str) -> str:
+    """The columns of a raw table as DDL; `types` are added or other than usual."""
+    return ", ".join(f"{name} {kind}" for name, kind in (RAW_COLUMNS | types).items())
+
+
+# What happens amid the run of a model, by its name, in the environment as JSON. `killed`: before
+# the first statement that matches, the run ends. `after`: after each statement that matches,
+# `statements` run; `{made}` in them is the suffix of the table it made. `hold`: there the run waits
+# for a table <model>_goes_on, two minutes at most; without `after` it waits in a hook.
+MEANWHILE = r"""
+{% macro meanwhile() %}
+  {% set all = fromjson(env_var('MEANWHILE', '{}')) %}
+  {{ return(all.get(this.schema ~ '.' ~ this.identifier, {}) if this is defined and this else {}) }}
+{% endmacro %}
+
+{% macro run_query(sql) %}
+  {% set plan = meanwhile() %}
+  {% set text = sql | replace('`', '') %}
+  {% if plan.killed and modules.re.search(plan.killed, text) %}
+    {{ exceptions.raise_compiler_error('killed') }}
+  {% endif %}
+  {% call statement('asked', fetch_result=true, auto_begin=false) %}{{ sql }}{% endcall %}
+  {% set result = load_result('asked') %}
+  {% if plan.after and modules.re.search(plan.after, text) %}
+    {% for one in plan.statements or [] %}
+      {% set made = (modules.re.search('_([0-9]{14,})\\b', text) or ['', ''])[1] %}
+      {% call statement('amid') %}{{ one | replace('{made}', made) }}{% endcall %}
+    {% endfor %}
+    {% if plan.hold %}{% do hold() %}{% endif %}
+  {% endif %}
+  {{ return(result.table) }}
+{% endmacro %}
+
+{% macro hold() %}
+  {% set held = namespace(on=true) %}
+  {% set like = "show tables in " ~ this.schema ~ " like '" ~ this.identifier %}
+  {% if execute and meanwhile().hold and run_query(like ~ "_waits'") | length == 0 %}
+    {% do run_query("create table " ~ this ~ "_waits as select 1 as one") %}
+    {% for _ in range(600) %}{% if held.on %}
+      {% do run_query("select reflect('java.lang.Thread', 'sleep', 200L)") %}
+      {% set held.on = run_query(like ~ "_goes_on'") | length == 0 %}
+    {% endif %}{% endfor %}
+  {% endif %}
+  select 1
+{% endmacro %}
+"""
+
+# Each scenario is a folder of models and a schema.
+NAMES = """
+{% macro generate_schema_name(custom_schema_name, node) %}
+  {{ return(target.schema ~ '_' ~ node.fqn[1]) }}
+{% endmacro %}
+{% macro generate_alias_name(custom_alias_name=none, node=none) %}
+  {{ return(node.name.split('__', 1) | last) }}
+{% endmacro %}
+{#- A schema of which dbt's list of relations is empty. -#}
+{% macro spark__list_relations_without_caching(relation) %}
+  {% set is_unlisted = relation.schema | string == env_var('UNLISTED', '') %}
+  {% set like = 'nothing' if is_unlisted else '*' %}
+  {{ return(run_query('show table extended in ' ~ relation.schema ~ " like '" ~ like ~ "'")) }}
+{% endmacro %}
+"""
+
+
+class Stepping:
+    """A dbt project with all scenarios, which go on step by step."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        home: Path,
+        name: str,
+        scenarios: Sequence[Scenario],
+        variables: Mapping[str, Any] | None = None,
+        at_a_time: int = 4,
+    ) -> None:
+        self.warehouse, self.home, self.name = warehouse, home, name
+        self.scenarios = scenarios
+        self.places = {one.name: Place(warehouse, home, f"{name}_{one.name}") for one in scenarios}
+        self.models = {one.name: dict(one.models) for one in scenarios}
+        self.properties = {one.name: dict(one.properties) for one in scenarios}
+        self.problems: dict[str, list[str]] = {one.name: [] for one in scenarios}
+        self.looks: dict[str, list[Any]] = {one.name: [] for one in scenarios}
+        self.ended: dict[str, Any] = {}  # see `held`
+        self.variables = dict(variables or {})
+        self.at_a_time = at_a_time
+        self._begin()
+
+    def run(self) -> Stepping:
+        """Run all steps."""
+        for number in range(max(len(one.steps) for one in self.scenarios)):
+            self.step(number)
+        return self
+
+    def step(self, number: int) -> None:
+        """Run step `number` of all scenarios, and note what is not as it should be."""
+        now = [(one, one.steps[number]) for one in self.scenarios if number < len(one.steps)]
+        self._each(lambda one, step: self._land(one, step), now)
+        for scenario, step in now:
+            self._write(scenario, step)
+        groups: dict[tuple[str, ...], list[tuple[Scenario, Step]]] = {}
+        for scenario, step in now:
+            if step.run != ():
+                groups.setdefault(tuple(step.options), []).append((scenario, step))
+        said: dict[str, str] = {}
+        for options, group in groups.items():
+            said |= self._run(group, options, number)
+        self._each(lambda one, step: self._look(one, step, number, said.get(one.name, "")), now)
+
+    def dbt(
+        self,
+        selected: Mapping[str, Sequence[str]],
+        *options: str,
+        meanwhile: Mapping[str, Mapping[str, Any]] | None = None,
+        target: str = "target",
+    ) -> DbtRun:
+        """Run the selected models of scenarios in one process."""
+        nodes = [f"{name}__{model}" for name, models in selected.items() for model in models]
+        env = {
+            "DBT_TARGET_PATH": str(self.home / target),
+            "MEANWHILE": json.dumps(meanwhile or {}),
+            "UNLISTED": f"{self.name}_unlisted",
+        }
+        (self.home / target / "run_results.json").unlink(missing_ok=True)
+        done = self.warehouse.dbt(
+            self.home, "run", "--select", *nodes, *options, env=env, check=False
+        )
+        if not (self.home / target / "run_results.json").exists():
+            pytest.fail(f"dbt did not run {nodes}:\n{done.output}", pytrace=False)
+        return done
+
+    def plans(self, scenario: str, step: Step) -> dict[str, Mapping[str, Any]]:
+        """What happens amid the runs of a scenario's models, by their full names."""
+        place, plans = self.places[scenario], {}
+        for model, plan in step.meanwhile.items():
+            text = json.dumps(dict(plan(place) if callable(plan) else plan))
+            plans[f"{place.schema}.{model}"] = json.loads(text.replace("{schema}", place.schema))
+        return plans
+
+    @contextmanager
+    def held(self, models: Mapping[str, str], **plans: Mapping[str, Any]) -> Iterator[None]:
+        """Hold a run of one model of each scenario while something else happens.
+
+        `plans` say for a scenario after what its model waits. `self.ended` are the messages.
+        """
+        meanwhile = {
+            f"{self.places[name].schema}.{model}": {"hold": True, **plans.get(name, {})}
+            for name, model in models.items()
+        }
+        selected = {name: [model] for name, model in models.items()}
+        shutil.copytree(self.home / "target", self.home / "held")  # what dbt has parsed
+        with ThreadPoolExecutor() as pool:
+            run = pool.submit(self.dbt, selected, meanwhile=meanwhile, target="held")
+            for name, model in models.items():
+                waits = f"show tables in {{schema}} like '{model}_waits'"
+                place = self.places[name]
+                assert wait_for(lambda p=place, w=waits: run.done() or bool(p.sql(w)), 60)  # type: ignore[misc]
+                assert not run.done(), run.result().output
+            yield
+            assert not run.done()
+            for name, model in models.items():
+                self.places[name].sql(f"create table {{schema}}.{model}_goes_on as select 1 as one")
+            results = run.result().results()
+        self.ended = {name: results[f"{name}__{model}"] for name, model in models.items()}
+
+    def check(self, scenario: str) -> list[Any]:
+        """Fail where a step of a scenario did not do what it says; give what was looked at."""
+        if self.problems[scenario]:
+            pytest.fail(
+                "\n".join([f"scenario {scenario}", *self.problems[scenario]]), pytrace=False
+            )
+        return self.looks[scenario]
+
+    def _begin(self) -> None:
+        install_package(self.home)
+        project = {
+            "name": "steps",
+            "version": "0.1.0",
+            "profile": "steps",
+            "flags": {"cache_selected_only": True, "send_anonymous_usage_stats": False},
+            "models": {"+materialized": "cdc_incremental", "+file_format": "parquet"},
+            "vars": self.variables,
+        }
+        output = {
+            **{"type": "spark", "method": "thrift", "host": self.warehouse.host},
+            **{"port": self.warehouse.port, "schema": self.name, "threads": 4},
+            **{"query_retries": 0, "poll_interval": 0},
+        }
+        outputs = {"own": output, "other": output | {"schema": f"other_{self.name}"}}
+        texts = {
+            "dbt_project.yml": json.dumps(project),
+            "profiles.yml": json.dumps({"steps": {"target": "own", "outputs": outputs}}),
+            "macros/meanwhile.sql": MEANWHILE,
+            "macros/names.sql": NAMES,
+        }
+        for name, text in texts.items():
+            (self.home / name).parent.mkdir(exist_ok=True)
+            (self.home / name).write_text(text)
+        self._each(
+            lambda one, _: self.places[one.name].sql(
+                "drop schema if exists {schema} cascade",
+                "drop schema if exists other_{schema} cascade",
+                "create schema {schema}",
+                *(
+                    f"create table {{schema}}.{raw} ({columns_of()}) using parquet"
+                    for raw in one.raw
+                ),
+                *one.setup,
+            ),
+            [(one, Step()) for one in self.scenarios],
+        )
+
+    def _each(
+        self, do: Callable[[Scenario, Step], object], of: Sequence[tuple[Scenario, Step]]
+    ) -> None:
+        with ThreadPoolExecutor(self.at_a_time) as pool:
+            list(pool.map(lambda pair: do(*pair), of))
+
+    def _land(self, scenario: Scenario, step: Step) -> None:
+        place = self.places[scenario.name]
+        for one in step.land:
+            place.sql(one) if isinstance(one, str) else one(place)
+
+    def _write(self, scenario: Scenario, step: Step) -> None:
+        name, schema = scenario.name, self.places[scenario.name].schema
+        self.models[name] |= step.models
+        self.properties[name] |= step.properties
+        folder = self.home / "models" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        models = [{"name": f"{name}__{model}", **it} for model, it in self.properties[name].items()]
+        tables = [{"name": raw} for raw in scenario.raw]
+        sources = [{"name": name, "schema": schema, "tables": tables}] if tables else []
+        texts = {"properties.yml": json.dumps({"version": 2, "sources": sources, "models": models})}
+        for model, body in self.models[name].items():
+            body = body.replace("ref('", f"ref('{name}__").replace(
+                "source('landing'", f"source('{name}'"
+            )
+            body = body.replace("{schema}", schema)
+            is_full = step.full_refresh and model in self._selected(scenario, step)
+            texts[f"{name}__{model}.sql"] = (config(full_refresh=True) if is_full else "") + body
+        for file, text in texts.items():
+            if not (folder / file).exists() or (folder / file).read_text() != text + "\n":
+                (folder / file).write_text(text + "\n")
+
+    def _selected(self, scenario: Scenario, step: Step) -> Sequence[str]:
+        return list(self.models[scenario.name]) if step.run is None else step.run
+
+    def _run(
+        self, group: Sequence[tuple[Scenario, Step]], options: Sequence[str], number: int
+    ) -> dict[str, str]:
+        """Run one process, judge what became of each model, and give dbt's log by scenario."""
+        merged: dict[str, dict[str, Any]] = {"vars": {}, "session": {}, "meanwhile": {}}
+        for scenario, step in group:
+            merged["vars"] |= step.vars
+            merged["session"] |= step.session
+            merged["meanwhile"] |= self.plans(scenario.name, step)
+        words = [*options]
+        if merged["vars"]:
+            words += ["--vars", json.dumps(merged["vars"])]
+        target = "other" if "other" in options else "target"
+        log = self.warehouse.run_folder(self.home) / "logs" / "dbt.log"
+        before = log.stat().st_size if log.exists() else 0
+        selected = {one.name: self._selected(one, step) for one, step in group}
+        self.warehouse.sql(*(f"set {key}={value}" for key, value in merged["session"].items()))
+        try:
+            done = self.dbt(selected, *words, meanwhile=merged["meanwhile"], target=target)
+        finally:
+            self.warehouse.sql(*(f"reset {key}" for key in merged["session"]))
+        if number == 0 and not options:
+            # what `--defer` compares with
+            (self.home / "state").mkdir()
+            shutil.copy(done.target / "manifest.json", self.home / "state")
+        results = done.results()
+        for scenario, step in group:
+            for model in selected[scenario.name]:
+                wrong = _judge(results.get(f"{scenario.name}__{model}"), step, model)
+                if wrong:
+                    self.problems[scenario.name].append(f"step {number + 1}: {model} {wrong}")
+        with log.open(encoding="utf-8") as file:
+            file.seek(before)
+            return dict.fromkeys(selected, file.read())
+
+    def _look(self, scenario: Scenario, step: Step, number: int, log: str) -> None:
+        place = Place(self.warehouse, self.home, self.places[scenario.name].schema, log)
+        for of, expected in step.rows.items():
+            try:
+                found: Any = place.rows(of)
+            except Exception as error:
+                found = f"an error: {error}"[:600]
+            if found != expected:
+                self.problems[scenario.name].append(
+                    f"step {number + 1}: {of} has\n  {found}\ninstead of\n  {expected}"
+                )
+        if step.look:
+            self.looks[scenario.name].append(step.look(place))
+
+
+def _judge(result: Mapping[str, Any] | None, step: Step, model: str) -> str:
+    """Say what is wrong with the end of a model's run; '' if nothing is."""
+    status, message = (result or {}).get("status"), str((result or {}).get("message"))
+    if model in step.fails:
+        if status != "error":
+            return f"should fail, and is {status}"
+        said = step.fails[model]
+        return "" if said in message else f"should say {said!r}, and says\n{message}"
+    if status == "success" or (status in (None, "skipped") and step.fails):
+        return ""
+    return f"is {status}:\n{message}"
