@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from incremental.stepping import Place
+from incremental.scenario import Place
 
 # Points of a run, as regular expressions over its statements.
 NEW_ROWS_FOUND = r"create table \S+__cdc_missing_"  # which raw rows are new is known

@@ -6,18 +6,18 @@ import pytest
 from kit.warehouse import Warehouse
 
 from incremental import inside
-from incremental.stepping import (
+from incremental.scenario import (
     CURRENT,
     Place,
     Plan,
     Scenario,
     Step,
-    Stepping,
     config,
     decoded,
     land,
     quarantined,
 )
+from incremental.stepping import Stepping
 
 IDLE = Step(run=())
 FIRST = (land("raw", (10, "I", 1, "first", "a", 1)),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incremental.stepping import CURRENT, Scenario, Step, columns_of, decoded, land, sequence
+from incremental.scenario import CURRENT, Scenario, Step, columns_of, decoded, land, sequence
 
 _ALL = "{{ spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id']) }}"
 # of so many fields Spark does not describe all
@@ -51,50 +51,24 @@ NEW_COLUMN = Scenario(
 )
 
 # A longer varchar is fine, as in the scenario above; these types are others.
-_OTHER_TYPES = {
-    "code": ("char(2)", "char(3)"),
-    "landed": ("int", "bigint"),
-    "tags": ("array<int>", "array<bigint>"),
-}
 OTHER_TYPE = Scenario(
     "other_type",
-    raw=tuple(f"with_{column}" for column in _OTHER_TYPES),
-    setup=[
-        statement
-        for column in _OTHER_TYPES
-        for statement in _make_again(f"with_{column}", **_MADE_AGAIN)
-    ],
-    models={f"changes_{column}": decoded(f"with_{column}") for column in _OTHER_TYPES},
-    steps=(
-        Step(),
-        Step(
-            land=[
-                statement
-                for column, (_, after) in _OTHER_TYPES.items()
-                for statement in _make_again(f"with_{column}", **_MADE_AGAIN | {column: after})
-            ],
-            fails={
-                f"changes_{column}": f"the column {column} of type {before}, which is now {after}"
-                for column, (before, after) in _OTHER_TYPES.items()
-            },
-        ),
-    ),
-)
-
-LOST_COLUMN = Scenario(
-    "lost_column",
+    setup=_make_again("raw", **_MADE_AGAIN),
     models={"changes": decoded()},
     steps=(
         Step(),
-        Step(
-            land=(
-                "drop table {schema}.raw",
-                "create table {schema}.raw ({}) using parquet".replace(
-                    "{}", columns_of().replace(", landed int", "")
-                ),
-            ),
-            fails={"changes": "dbt run --full-refresh --select lost_column__changes"},
+        *(
+            Step(
+                land=_make_again("raw", **_MADE_AGAIN | {column: after}),
+                fails={"changes": f"the column {column} of type {before}, which is now {after}"},
+            )
+            for column, before, after in (
+                ("code", "char(2)", "char(3)"),
+                ("landed", "int", "bigint"),
+                ("tags", "array<int>", "array<bigint>"),
+            )
         ),
+        Step(land=_make_again("raw"), fails={"changes": "has the column wide, which"}),
     ),
 )
 
@@ -125,4 +99,4 @@ FAILED_EDIT = Scenario(
     ),
 )
 
-SCENARIOS = (NEW_COLUMN, OTHER_TYPE, LOST_COLUMN, FAILED_EDIT)
+SCENARIOS = (NEW_COLUMN, OTHER_TYPE, FAILED_EDIT)
