@@ -60,7 +60,10 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 
 
 # The groups that take longest begin first.
-LONGEST_FIRST = ("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules")
+LONGEST_FIRST = (
+    *("delta", "iceberg", "test_runs", "test_demo", "test_cluster"),
+    *("test_scenarios", "test_two_runs", "test_inside"),
+)
 
 
 def group_of(item: pytest.Item) -> str:

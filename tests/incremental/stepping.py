@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit.warehouse import DbtRun, Warehouse, install_package
-from spark_cdc_udfs.directory import wait_for
 
 from incremental.scenario import Place, Scenario, Step, columns_of, config
 
@@ -38,7 +36,6 @@ class Stepping:
         self.properties = {one.name: dict(one.properties) for one in scenarios}
         self.problems: dict[str, list[str]] = {one.name: [] for one in scenarios}
         self.looks: dict[str, list[Any]] = {one.name: [] for one in scenarios}
-        self.ended: dict[str, Any] = {}  # see `held`
         self.variables = dict(variables or {})
         self.at_a_time = at_a_time
         self._begin()
@@ -77,6 +74,7 @@ class Stepping:
             "DBT_TARGET_PATH": str(self.home / target),
             "MEANWHILE": json.dumps(meanwhile or {}),
             "UNLISTED": f"{self.name}_unlisted",
+            "DBT_LOG_FILE_MAX_BYTES": "0",  # no second file
         }
         (self.home / target / "run_results.json").unlink(missing_ok=True)
         done = self.warehouse.dbt(
@@ -93,32 +91,6 @@ class Stepping:
             text = json.dumps(dict(plan(place) if callable(plan) else plan))
             plans[f"{place.schema}.{model}"] = json.loads(text.replace("{schema}", place.schema))
         return plans
-
-    @contextmanager
-    def held(self, models: Mapping[str, str], **plans: Mapping[str, Any]) -> Iterator[None]:
-        """Hold a run of one model of each scenario while something else happens.
-
-        `plans` say for a scenario after what its model waits. `self.ended` are the messages.
-        """
-        meanwhile = {
-            f"{self.places[name].schema}.{model}": {"hold": True, **plans.get(name, {})}
-            for name, model in models.items()
-        }
-        selected = {name: [model] for name, model in models.items()}
-        shutil.copytree(self.home / "target", self.home / "held")  # what dbt has parsed
-        with ThreadPoolExecutor() as pool:
-            run = pool.submit(self.dbt, selected, meanwhile=meanwhile, target="held")
-            for name, model in models.items():
-                waits = f"show tables in {{schema}} like '{model}_waits'"
-                place = self.places[name]
-                assert wait_for(lambda p=place, w=waits: run.done() or bool(p.sql(w)), 60)  # type: ignore[misc]
-                assert not run.done(), run.result().output
-            yield
-            assert not run.done()
-            for name, model in models.items():
-                self.places[name].sql(f"create table {{schema}}.{model}_goes_on as select 1 as one")
-            results = run.result().results()
-        self.ended = {name: results[f"{name}__{model}"] for name, model in models.items()}
 
     def check(self, scenario: str) -> list[Any]:
         """Fail where a step of a scenario did not do what it says; give what was looked at."""
@@ -237,17 +209,19 @@ class Stepping:
 
     def _look(self, scenario: Scenario, step: Step, number: int, log: str) -> None:
         place = Place(self.warehouse, self.home, self.places[scenario.name].schema, log)
+        problems = self.problems[scenario.name]
         for of, expected in step.rows.items():
             try:
                 found: Any = place.rows(of)
             except Exception as error:
                 found = f"an error: {error}"[:600]
             if found != expected:
-                self.problems[scenario.name].append(
-                    f"step {number + 1}: {of} has\n  {found}\ninstead of\n  {expected}"
-                )
+                problems.append(f"step {number + 1}: {of} has\n  {found}\ninstead of\n  {expected}")
         if step.look:
-            self.looks[scenario.name].append(step.look(place))
+            try:
+                self.looks[scenario.name].append(step.look(place))
+            except Exception as error:
+                problems.append(f"step {number + 1}: looking fails: {error}"[:600])
 
 
 def _judge(result: Mapping[str, Any] | None, step: Step, model: str) -> str:

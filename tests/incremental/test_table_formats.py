@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 from kit.warehouse import Warehouse
 
-from incremental.scenarios.table_formats import TWO, scenarios
+from incremental.scenarios.amid import TWO
+from incremental.scenarios.table_formats import scenarios
 from incremental.stepping import Stepping
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 from kit.warehouse import Warehouse
 
 from incremental import inside
+from incremental.holding import held
 from incremental.scenario import (
     CURRENT,
     Place,
@@ -171,28 +176,34 @@ SCENARIOS = (
 )
 
 
+HELD = {
+    "changes": ("changes", ""),
+    "current_state": ("current", ""),
+    "replaced_meanwhile": ("current", inside.REPLACED_ASKED),
+    "read_amid": ("changes", inside.REPLACED_KEPT),
+}
+
+
+@dataclass
+class TwoRuns:
+    """All steps, and what became of the models that waited."""
+
+    steps: Stepping
+    held: Mapping[str, Any]
+
+
 @pytest.fixture(scope="module")
-def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
+def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRuns:
     steps = Stepping(warehouse, tmp_path_factory.mktemp("two"), "two_runs", SCENARIOS)
     steps.step(0)
     steps.step(1)
-    models = {
-        "changes": "changes",
-        "current_state": "current",
-        "replaced_meanwhile": "current",
-        "read_amid": "changes",
-    }
-    with steps.held(
-        models,
-        replaced_meanwhile={"after": inside.REPLACED_ASKED},
-        read_amid={"after": inside.REPLACED_KEPT},
-    ):
+    with held(steps, HELD) as ended:
         steps.looks["changes"].append(inside.claims(steps.places["changes"]))
         steps.step(2)
     steps.step(3)
-    for name in models:
+    for name in HELD:
         steps.looks[name].append(inside.claims(steps.places[name]))
-    return steps
+    return TwoRuns(steps, ended)
 
 
 @pytest.mark.parametrize(
@@ -202,25 +213,25 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
         ("current_state", "has ended after this one began"),
     ],
 )
-def test_of_two_runs_at_a_time_the_first_stops(steps: Stepping, name: str, said: str) -> None:
-    *held, ended = steps.check(name)
+def test_of_two_runs_at_a_time_the_first_stops(two: TwoRuns, name: str, said: str) -> None:
+    *held, ended = two.steps.check(name)
     assert all(held)  # while the run waited, the model was in its hand
     assert not ended
-    assert steps.ended[name]["status"] == "error"
-    assert said in steps.ended[name]["message"]
+    assert two.held[name]["status"] == "error"
+    assert said in two.held[name]["message"]
 
 
 @pytest.mark.parametrize("name", ["replaced_meanwhile", "read_amid"])
-def test_a_model_may_run_while_the_one_it_reads_does(steps: Stepping, name: str) -> None:
+def test_a_model_may_run_while_the_one_it_reads_does(two: TwoRuns, name: str) -> None:
     """What a run of change events replaces is there before its events are."""
-    assert steps.ended[name]["status"] == "success", steps.ended[name]["message"]
-    assert steps.check(name) == [[]]
+    assert two.held[name]["status"] == "success", two.held[name]["message"]
+    assert two.steps.check(name) == [[]]
 
 
 @pytest.mark.parametrize("name", [one.name for one in ADDED_TWICE])
-def test_a_row_that_another_run_adds_meanwhile_is_there_once(steps: Stepping, name: str) -> None:
-    assert steps.check(name) == [2]
+def test_a_row_that_another_run_adds_meanwhile_is_there_once(two: TwoRuns, name: str) -> None:
+    assert two.steps.check(name) == [2]
 
 
-def test_a_column_more_makes_no_old_row_another_one(steps: Stepping) -> None:
-    assert steps.check("more_columns") == [3, 4]
+def test_a_column_more_makes_no_old_row_another_one(two: TwoRuns) -> None:
+    assert two.steps.check("more_columns") == [3, 4]

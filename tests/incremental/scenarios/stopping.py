@@ -65,7 +65,10 @@ _CURRENT = {
         {"name": "cdc_operation", "data_type": "string"},
     ],
 }
-_KEPT = {"current_post": [(1, "first")], "select one from {schema}.current_pre": [(1,)]}
+_KEPT: dict[str, Any] = {
+    "current_post": [(1, "first")],
+    "select one from {schema}.current_pre": [(1,)],
+}
 PROMISES = Scenario(
     "promises",
     models={
