@@ -68,7 +68,7 @@ OTHER_TYPE = Scenario(
                 ("tags", "array<int>", "array<bigint>"),
             )
         ),
-        Step(land=_make_again("raw"), fails={"changes": "has the column wide, which"}),
+        Step(land=_make_again("raw"), fails={"changes": "have the column wide, which"}),
     ),
 )
 
