@@ -72,7 +72,6 @@ def group_of(item: pytest.Item) -> str:
     return str(fixtures.get("lake") or item.path.stem)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist takes the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(group_of(item)))

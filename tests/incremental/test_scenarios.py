@@ -17,8 +17,16 @@ SCENARIOS = [
 
 
 @pytest.fixture(scope="module")
-def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
-    return Stepping(warehouse, tmp_path_factory.mktemp("scenarios"), "scenarios", SCENARIOS).run()
+def steps(
+    request: pytest.FixtureRequest,
+    warehouse: Warehouse,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Stepping:
+    """All steps of the scenarios that pytest has selected."""
+    ours = [item for item in request.session.items if item.path == request.path]
+    selected = {item.callspec.params["name"] for item in ours}  # type: ignore[attr-defined]
+    scenarios = [one for one in SCENARIOS if one.name in selected]
+    return Stepping(warehouse, tmp_path_factory.mktemp("scenarios"), "scenarios", scenarios).run()
 
 
 @pytest.mark.parametrize("name", [one.name for one in SCENARIOS])
