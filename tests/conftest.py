@@ -82,18 +82,21 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 
 # The groups that take longest begin first.
 LONGEST_FIRST = (
-    *("delta", "iceberg", "test_runs", "test_demo", "test_cluster", "test_rules"),
-    *("test_units", "test_stream"),
+    *("delta", "iceberg", "laws/test_workloads", "laws/test_increments", "package/test_demo"),
+    *("incremental/test_scenarios", "server/test_cluster", "incremental/test_crashes"),
+    *("incremental/test_two_runs", "incremental/test_inside", "laws/test_units"),
+    *("gbase_capture/test_increments", "gbase_capture/test_stream"),
 )
 
 # They work in one project of a user's, one after the other.
-SAME_GROUP = {"test_lint": "test_consumer"}
+SAME_GROUP = {"package/test_lint": "package/test_consumer"}
 
 
 def group_of(item: pytest.Item) -> str:
     """Name the tests that run in one process: those of a table format, or of a module."""
     fixtures = getattr(getattr(item, "callspec", None), "params", {})
-    return str(fixtures.get("lake") or SAME_GROUP.get(item.path.stem, item.path.stem))
+    module = f"{item.path.parent.name}/{item.path.stem}"
+    return str(fixtures.get("lake") or SAME_GROUP.get(module, module))
 
 
 def scale_examples(item: pytest.Item) -> None:

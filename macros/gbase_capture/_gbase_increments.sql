@@ -98,7 +98,7 @@ kept as (
     left join (select distinct capture_id from {{ run.decoded }}) as decoded
         on through.capture_id = decoded.capture_id
     order by decoded.capture_id is null, through.capture_id desc
-    limit 100
+    limit {{ spark_cdc._gbase_captures_in_state() }}
 ),
 
 state as (
@@ -129,6 +129,11 @@ select
 from kept
     {%- endset -%}
     {%- do run_query(sql) -%}
+{%- endmacro -%}
+
+{#- For how many captures the state is kept. The variable is for tests and not public. -#}
+{%- macro _gbase_captures_in_state() -%}
+    {{ return(var('spark_cdc_internal_captures_in_state', 100)) }}
 {%- endmacro -%}
 
 {#- How far the raw rows of these relations reach in each capture that meets a condition, and how many they are. -#}

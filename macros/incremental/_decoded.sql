@@ -307,6 +307,11 @@ where
     {%- do run_query(sql) -%}
 {%- endmacro -%}
 
+{#- How often new rows are added to files of raw rows before all are written again. The variable is for tests and not public. -#}
+{%- macro _additions_before_rewrite() -%}
+    {{ return(var('spark_cdc_internal_additions_before_rewrite', 100)) }}
+{%- endmacro -%}
+
 {#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
     after a hundred times all rows are written anew, into another table. -#}
 {%- macro _keep_new_rows(run) -%}
@@ -317,7 +322,7 @@ where
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
     {%- do spark_cdc._check_claim(run, run.raw) -%}
-    {%- if run.file_format != 'parquet' or times < 100 -%}
+    {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
         {%- endif -%}

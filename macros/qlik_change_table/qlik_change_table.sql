@@ -30,7 +30,7 @@ large as (
     select cdc_place
     from raw_places
     group by cdc_place
-    having count(*) > 1000000
+    having count(*) > {{ spark_cdc._qlik_rows_of_one_task() }}
 ),
 
 large_transactions as (
@@ -118,6 +118,12 @@ select
     {{ spark_cdc._qlik_after_image(layout, name) | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from paired
+{%- endmacro -%}
+
+
+{#- How many rows of a transaction one task takes. The variable is for tests and not public. -#}
+{%- macro _qlik_rows_of_one_task() -%}
+    {{ return(var('spark_cdc_internal_rows_of_one_task', 1000000)) }}
 {%- endmacro -%}
 
 

@@ -303,15 +303,17 @@ def test_a_transaction_too_large_for_one_task(
         "insert into consumer_built_erp.orders__ct select"
         " concat('2022031508150200', lpad(cast(id div 2 as string), 19, '0')),"
         " if(id % 2 = 0, 'B', 'U'), if(id % 2 = 0, null, '40'), 'A', null, id div 2,"
-        " if(id % 2 = 0, 'old', 'new'), null from range(1000002)"
+        " if(id % 2 = 0, 'old', 'new'), null from range(12)"
     )
-    warehouse.dbt(consumer, "run", "--select", "orders__changes", env={"SPARK_CDC_SCHEMA": sources})
+    smaller = ("--vars", "{spark_cdc_internal_rows_of_one_task: 10}")
+    env = {"SPARK_CDC_SCHEMA": sources}
+    warehouse.dbt(consumer, "run", "--select", "orders__changes", *smaller, env=env)
     assert warehouse.sql(
         "select count(*), min(cdc_commit_sequence) = max(cdc_commit_sequence),"
         " min(cdc_commit_sequence) = min(cdc_sequence),"
         " count_if(status = 'new' and cdc_before.order_id = order_id and cdc_before.status = 'old')"
         f" from {sources}.orders__changes"
-    ) == [(500001, True, True, 500001)]
+    ) == [(6, True, True, 6)]
 
 
 def contents(warehouse: Warehouse, schema: str) -> dict[str, list[str]]:

@@ -1,0 +1,1 @@
+"""Scenarios on the parquet server, grouped by subject."""

@@ -1,0 +1,115 @@
+"""Current state and history: a load below the changes, and truncates."""
+
+from __future__ import annotations
+
+from incremental.scenario import (
+    CURRENT,
+    HISTORY,
+    VIEW,
+    Scenario,
+    Step,
+    applied,
+    decoded,
+    land,
+)
+
+# As the README has it, but for the names, and a character that keys may have.
+_WITH_LOAD = (
+    VIEW
+    + """select
+    cdc_source, cdc_operation, cdc_sequence, cdc_commit_sequence, cdc_commit_at, cdc_transaction_id,
+    cdc_changed_columns, cdc_present_columns, cdc_before, cdc_metadata, cdc_batch, id, note
+from {{ ref('changes') }}
+union all
+select
+    'qlik_change_table', 'load', concat(repeat('0', 35), '.~', id), repeat('0', 35),
+    timestamp'2026-01-01 00:00:00Z', null, null, null, null, null, '', id, note
+from {schema}.loaded"""
+)
+# The changes are applied on top of a full load. A run computes again what the new changes name, and
+# nothing else: so `current` does not see that the loaded row 8, of which nothing is new, changes.
+FULL_LOAD = Scenario(
+    "full_load",
+    setup=(
+        "create table {schema}.loaded using parquet as select * from values"
+        " (1L, 'loaded'), (2L, 'loaded'), (7L, 'loaded'), (8L, 'loaded') as rows (id, note)",
+    ),
+    models={
+        "changes": decoded(),
+        "with_load": _WITH_LOAD,
+        "current": applied("current_state", "with_load"),
+        "history": applied("history", "with_load"),
+    },
+    steps=(
+        Step(
+            land=(land("raw", (1, "U", 1, "updated", "a", 1), (2, "I", 3, "first", "a", 1)),),
+            rows={
+                "current": [
+                    (1, "updated"),
+                    (2, "loaded"),
+                    (3, "first"),
+                    (7, "loaded"),
+                    (8, "loaded"),
+                ]
+            },
+        ),
+        Step(
+            land=(
+                land("raw", (3, "D", 2, None, "a", 2), (4, "U", 3, "second", "a", 2)),
+                land("raw", (5, "U", 7, "loaded", "a", 2)),
+                "insert overwrite {schema}.loaded values"
+                " (1L, 'loaded'), (2L, 'loaded'), (7L, 'loaded'), (8L, 'other')",
+            ),
+            rows={
+                "current": [(1, "updated"), (3, "second"), (7, "loaded"), (8, "loaded")],
+                "select id, note, cdc_operation, cdc_ended_by from {schema}.history"
+                " order by id, cdc_valid_from_sequence": [
+                    (1, "loaded", "load", "update"),
+                    (1, "updated", "update", None),
+                    (2, "loaded", "load", "delete"),
+                    (3, "first", "insert", "update"),
+                    (3, "second", "update", None),
+                    (7, "loaded", "load", None),
+                    (8, "loaded", "load", None),
+                ],
+            },
+        ),
+    ),
+)
+
+_KNOWN = "select id, right(cdc_sequence, 2), cdc_operation from {schema}.current"
+_VERSIONS = (
+    "select id, right(cdc_valid_from_sequence, 2), right(cdc_valid_to_sequence, 2), cdc_ended_by"
+    " from {schema}.history order by id"
+)
+# A version outlives a truncate once: where the transaction of the truncate inserts the row again.
+TRUNCATE = Scenario(
+    "truncate",
+    models={"changes": decoded(), "history": HISTORY, "current": CURRENT},
+    steps=(
+        Step(land=(land("raw", (10, "I", 1, "same", "a", 1)),)),
+        Step(
+            land=(land("raw", (20, "T", 0, None, "a", 2), transaction="X"),), rows={"current": []}
+        ),
+        Step(
+            land=(land("raw", (21, "I", 1, "same", "a", 2), transaction="X"),),
+            rows={_KNOWN: [(1, "10", "insert")]},
+        ),
+        # of key 1 nothing new but what changes nothing; of another, a row before the truncate
+        Step(
+            land=(
+                land(
+                    "raw",
+                    (30, "U", 1, "other", "a", 3),
+                    (31, "U", 1, "same", "a", 3),
+                    transaction="Y",
+                ),
+                land("raw", (11, "I", 2, "late", "a", 3)),
+            ),
+            run=("changes", "history"),
+            rows={_VERSIONS: [(1, "10", None, None), (2, "11", "20", "truncate")]},
+        ),
+    ),
+)
+
+SCENARIOS = (FULL_LOAD, TRUNCATE)

@@ -1,0 +1,204 @@
+"""What a run reads: the watermark, files that others land, views, runs without rows."""
+
+from __future__ import annotations
+
+import shutil
+
+from incremental.scenario import (
+    CURRENT,
+    VIEW,
+    Place,
+    Scenario,
+    Step,
+    applied,
+    config,
+    decoded,
+    land,
+)
+
+
+def _ids(model: str) -> str:
+    return f"select id from {{schema}}.{model} order by id"
+
+
+def _numbers(*ids: int) -> list[tuple[int]]:
+    return [(one,) for one in ids]
+
+
+_FIRST = ((1, "I", 1, "first", "a", 5), (2, "I", 2, "first", "b", 7))
+_LATE = (
+    (3, "I", 3, "below the watermark of all, not of its part", "a", 6),
+    (4, "I", 4, "below", "a", 4),
+    (5, "I", 5, "at the last value", "b", 7),
+    (6, "I", 6, "without one", "b", None),
+    (7, "I", 7, "of a new part", "c", 1),
+    (8, "I", 8, "of no part", None, 1),
+)
+WATERMARK = Scenario(
+    "watermark",
+    raw=("one", "many", "binary"),
+    setup=(
+        # no text: F0 begins a character of four bytes
+        "drop table {schema}.binary",
+        "create view {schema}.binary as select *, unhex(hex(landed + 235)) as lsn"
+        " from {schema}.one",
+    ),
+    models={
+        "of_one": config(raw_watermark="Landed") + decoded("one"),
+        "of_many": config(raw_watermark={"column": "landed", "within": ["part"]}) + decoded("many"),
+        "of_binary": config(raw_watermark="lsn") + decoded("binary"),
+        "of_unknown": config(raw_watermark="arrived") + decoded("one"),
+    },
+    steps=(
+        Step(
+            land=(land("one", *_FIRST), land("many", *_FIRST)),
+            fails={"of_unknown": "raw_watermark names the column arrived"},
+        ),
+        Step(
+            land=(land("one", *_LATE), land("many", *_LATE)),
+            run=("of_one", "of_many", "of_binary"),
+            rows={
+                _ids("of_one"): _numbers(1, 2, 5, 6),
+                _ids("of_binary"): _numbers(1, 2, 5, 6),
+                _ids("of_many"): _numbers(1, 2, 3, 5, 6, 7, 8),
+            },
+        ),
+        Step(
+            land=(land("one", (9, "I", 9, "later", "a", 8)),),
+            run=("of_binary",),
+            rows={_ids("of_binary"): _numbers(1, 2, 5, 6, 9)},
+        ),
+    ),
+)
+
+
+def _copy_files(place: Place) -> None:
+    """Spark remembers the files of a table that it has read, and is not told of new ones."""
+    for file in (place.folder / "elsewhere").glob("*.parquet"):
+        for raw in ("of_changes", "of_view", "of_whole"):
+            shutil.copy(file, place.folder / raw)
+
+
+_BOTH = [(1, "first"), (2, "second")]
+FILES_OF_OTHERS = Scenario(
+    "files_of_others",
+    raw=("of_changes", "of_view", "of_whole", "elsewhere", "seen"),
+    setup=(
+        "drop table {schema}.seen",
+        "create view {schema}.seen as select * from {schema}.of_view",
+    ),
+    models={
+        "changes": decoded("of_changes"),
+        "through_view": decoded("seen"),
+        "whole": config(materialized="table") + decoded("of_whole"),
+    },
+    steps=(
+        Step(
+            land=[
+                land(raw, (1, "I", 1, "first", "a", 1))
+                for raw in ("of_changes", "of_view", "of_whole")
+            ]
+        ),
+        Step(
+            land=(land("elsewhere", (2, "I", 2, "second", "a", 1)), _copy_files),
+            rows={"changes": _BOTH, "through_view": _BOTH, "whole": _BOTH},
+        ),
+    ),
+)
+
+# Runs with `--empty` take no rows, and lose none. In the end the view has another text, though its
+# file is the same; then everything is new.
+EMPTY_RUNS = Scenario(
+    "empty_runs",
+    models={
+        "changes": decoded(),
+        "passed_on": VIEW
+        + "select * from {{ ref('changes') }} where id <> {{ var('without', 0) }}",
+        "current": applied("current_state", "passed_on"),
+    },
+    steps=(
+        Step(run=()),
+        Step(options=("--empty",), rows={"current": []}),
+        Step(
+            land=(land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 1)),),
+            options=("--empty",),
+            rows={"current": []},
+        ),
+        Step(rows={"current": [(1, "first"), (2, "first")]}),
+        Step(vars={"without": 2}, rows={"current": [(1, "first")]}),
+    ),
+)
+
+_OTHER = ("--defer", "--state", "state", "--target", "other")
+_NOTES_THERE = "select id, note from other_{schema}.current"
+
+# The schema of the developer has no `changes`; the view there reads the one of production.
+DEFERRED = Scenario(
+    "deferred",
+    models={
+        "changes": decoded(),
+        "passed_on": VIEW + "select * from {{ ref('changes') }}",
+        "current": applied("current_state", "passed_on"),
+        "narrow": VIEW + "select * except (cdc_batch) from {{ ref('changes') }}",
+        "of_narrow": applied("current_state", "narrow"),
+    },
+    steps=(
+        Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
+        Step(run=("passed_on", "current"), options=_OTHER, rows={_NOTES_THERE: [(1, "first")]}),
+        Step(
+            land=(land("raw", (2, "U", 1, "at 2", "a", 1)),),
+            run=("changes", "narrow", "of_narrow"),
+            rows={"of_narrow": [(1, "at 2")]},
+        ),
+        Step(run=("passed_on", "current"), options=_OTHER, rows={_NOTES_THERE: [(1, "at 2")]}),
+    ),
+)
+
+# The schema `…_unlisted` is the one that dbt's list of relations leaves out.
+UNLISTED = Scenario(
+    "unlisted",
+    models={"changes": decoded()},
+    steps=(
+        Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
+        Step(
+            land=("truncate table {schema}.raw", land("raw", (2, "I", 2, "second", "a", 1))),
+            rows={"changes": _BOTH},
+        ),
+    ),
+)
+
+# A model that comes later is first made without rows; then columns change their order.
+LATECOMER = Scenario(
+    "latecomer",
+    models={"changes": decoded(), "late": CURRENT},
+    steps=(
+        Step(
+            land=(land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "a", 1)),),
+            run=("changes",),
+        ),
+        Step(
+            land=(land("raw", (2, "I", 2, "in conflict", "a", 1)),),
+            run=("changes",),
+            rows={"changes": [(1, "first")]},
+        ),
+        Step(run=("late",), options=("--empty",), rows={"late": []}),
+        Step(
+            models={"changes": config(partition_by=["cdc_operation"]) + decoded()},
+            land=(land("raw", (30, "I", 3, "first", "a", 3)),),
+            rows={"late": [(1, "first"), (3, "first")]},
+        ),
+        Step(
+            land=(land("raw", (30, "I", 3, "other", "a", 3)),),
+            rows={"late": [(1, "first")], "changes": [(1, "first")]},
+        ),
+    ),
+)
+
+SCENARIOS = (
+    WATERMARK,
+    FILES_OF_OTHERS,
+    EMPTY_RUNS,
+    DEFERRED,
+    UNLISTED,
+    LATECOMER,
+)

@@ -1,0 +1,38 @@
+"""Incremental models: what a run does and does not, on small raw tables written by SQL."""
+
+from __future__ import annotations
+
+import pytest
+from kit.warehouse import Warehouse
+
+from incremental.scenarios import applying, columns, reading, stopping
+from incremental.stepping import Stepping
+
+SCENARIOS = [
+    *reading.SCENARIOS,
+    *applying.SCENARIOS,
+    *columns.SCENARIOS,
+    *stopping.SCENARIOS,
+]
+
+
+@pytest.fixture(scope="module")
+def steps(
+    request: pytest.FixtureRequest,
+    warehouse: Warehouse,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Stepping:
+    """All steps of the scenarios that pytest has selected."""
+    ours = [item for item in request.session.items if item.path == request.path]
+    selected = {item.callspec.params["name"] for item in ours}  # type: ignore[attr-defined]
+    scenarios = [one for one in SCENARIOS if one.name in selected]
+    return Stepping(warehouse, tmp_path_factory.mktemp("scenarios"), "scenarios", scenarios).run()
+
+
+@pytest.mark.parametrize("name", [one.name for one in SCENARIOS])
+def test_scenario(steps: Stepping, name: str) -> None:
+    looks = steps.check(name)
+    if name == "promises":  # dbt writes descriptions into the table
+        for described in looks:
+            assert ("id", "bigint", "The one and only.") in described
+            assert "What there is." in {row[1] for row in described}

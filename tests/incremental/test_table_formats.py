@@ -1,0 +1,63 @@
+"""Incremental models on Iceberg and Delta: what each format does in its own way.
+
+Some of it cannot be seen in rows: which files a run reads, and which it writes again. As in
+`test_inside.py` the names of what is inside come from `inside.py`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from kit.warehouse import Warehouse
+
+from incremental.scenarios.amid import TWO
+from incremental.scenarios.table_formats import scenarios
+from incremental.stepping import Stepping
+
+
+@pytest.fixture(scope="module")
+def steps(lake: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
+    home = tmp_path_factory.mktemp(lake.table_format)
+    tables = scenarios(lake.table_format, f"{home}/lake")
+    # one at a time: a setting of one scenario holds for all clients
+    return Stepping(lake, home, "formats", tables, at_a_time=1).run()
+
+
+def test_empty_text_that_partitions_stops_each_time(steps: Stepping) -> None:
+    steps.check("empty_text")
+
+
+def test_the_column_that_was_the_key_may_go(steps: Stepping) -> None:
+    steps.check("other_key")
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_small_integers_take_a_new_column(steps: Stepping) -> None:
+    steps.check("small_integers")
+
+
+def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
+    closed, without, _ = steps.check("unread")
+    expected = [(1, note) for note in ("first", "fourth", "second", "third")] + [(2, "first")]
+    assert without["rows"] == {"changes": expected, "history": expected}
+    assert closed
+    assert without["hidden"] >= 3
+
+
+def test_what_goes_is_marked_and_its_file_stays(steps: Stepping, lake: Warehouse) -> None:
+    """Where that can be, Delta lists all files of a table for each plan: only where it is used."""
+    _, before, after = steps.check("unread")
+    is_delta = lake.table_format == "delta"
+    assert after["files"] == before["files"]
+    assert before["marked"] == (["history"] if is_delta else [])
+    assert after["marked"] == (["changes", "history"] if is_delta else [])
+
+
+def test_a_model_moves_to_a_table_format_and_back(steps: Stepping, lake: Warehouse) -> None:
+    assert steps.check("moves") == [lake.table_format, "parquet"]
+
+
+def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> None:
+    looks = steps.check("amid")
+    assert [look["claims"] for look in looks] == [[]] * 4
+    first, third = TWO[:1], [(3, "third")] * (lake.table_format == "delta")
+    assert [look["kept"] for look in looks] == [first, first, TWO, TWO + third]

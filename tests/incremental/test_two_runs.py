@@ -1,0 +1,237 @@
+"""Two runs of one model at a time, and what another run writes amid a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from kit.warehouse import Warehouse
+
+from incremental import inside
+from incremental.holding import held
+from incremental.scenario import (
+    CURRENT,
+    Place,
+    Plan,
+    Scenario,
+    Step,
+    config,
+    decoded,
+    land,
+    quarantined,
+)
+from incremental.stepping import Stepping
+
+IDLE = Step(run=())
+FIRST = (land("raw", (10, "I", 1, "first", "a", 1)),)
+SECOND = (land("raw", (20, "U", 1, "second", "a", 1)),)
+THIRD = land("raw", (30, "U", 1, "third", "a", 1))
+WAITS = config(pre_hook="{{ hold() }}")
+
+# In step 3 another run of these models waits; it began before this one, and then goes on.
+CHANGES = Scenario(
+    "changes",
+    models={"changes": WAITS + decoded()},
+    steps=(
+        Step(land=FIRST),
+        Step(land=SECOND, run=()),
+        Step(rows={"changes": [(1, "first"), (1, "second")]}),
+        Step(rows={"changes": [(1, "first"), (1, "second"), (1, "third")]}),
+    ),
+)
+
+# Current state takes its model in hand only when there is something to write.
+CURRENT_STATE = Scenario(
+    "current_state",
+    models={"changes": decoded(), "current": WAITS + CURRENT},
+    steps=(
+        Step(land=FIRST),
+        Step(land=SECOND, run=("changes",)),
+        Step(run=("current",), rows={"current": [(1, "second")]}),
+        Step(run=(), rows={"current": [(1, "second")]}),
+    ),
+)
+
+# In step 3 `current` has asked whether events were replaced, and waits; then some are.
+REPLACED_MEANWHILE = Scenario(
+    "replaced_meanwhile",
+    models={"changes": decoded(), "current": CURRENT},
+    steps=(
+        Step(land=FIRST),
+        Step(
+            land=(
+                land("raw", (10, "I", 1, "in conflict", "a", 1), (20, "I", 2, "second", "a", 1)),
+            ),
+            run=(),
+        ),
+        Step(run=("changes",), rows={"changes": [(2, "second")]}),
+        Step(run=(), rows={"current": [(2, "second")]}),
+    ),
+)
+
+# In step 3 `changes` has written what it replaces, and waits. The row at 10 gives the update at 12
+# another commit.
+READ_AMID = Scenario(
+    "read_amid",
+    models={"changes": decoded(), "current": CURRENT},
+    steps=(
+        Step(
+            land=(
+                land("raw", (1, "I", 1, "first", "a", 1)),
+                land("raw", (12, "U", 1, "second", "a", 1), transaction="X"),
+            )
+        ),
+        Step(land=(land("raw", (10, "I", 2, "first", "a", 2), transaction="X"),), run=()),
+        Step(run=("current",), rows={"current": [(1, "second")]}),
+        Step(run=("current",), rows={"current": [(1, "second"), (2, "first")]}),
+    ),
+)
+
+BAD = quarantined(decoded())
+
+
+def added_amid(point: str) -> Plan:
+    """The last statement of a run that was overtaken adds the bad row that this one has found."""
+    return lambda place: {
+        "after": point,
+        "statements": [inside.add_rows_found(f"{{schema}}.{inside.raw_rows(place, 'bad')}")],
+    }
+
+
+def rows_read(place: Place) -> int:
+    return int(place.sql(f"select count(*) from {{schema}}.{inside.raw_rows(place, 'bad')}")[0][0])
+
+
+def added_twice(name: str, body: str, is_killed: bool, point: str) -> Scenario:
+    """A bad row is found by two runs; is there one before, it was killed."""
+    row = land("raw", (20, "?", 2, "bad", "a", 1))
+    return Scenario(
+        name,
+        models={"bad": BAD},
+        steps=(
+            Step(land=FIRST),
+            Step(
+                land=(row,),
+                run=("bad",) if is_killed else (),
+                meanwhile={"bad": {"killed": inside.KEEPS_ROWS}},
+                fails={"bad": "killed"},
+            ),
+            Step(
+                models={"bad": body},
+                meanwhile={"bad": added_amid(point)},
+                fails={"bad": "was written while this run worked"},
+            ),
+            Step(rows={"select count(*) from {schema}.bad": [(1,)]}, look=rows_read),
+        ),
+    )
+
+
+SPARSE = BAD.replace("key=", "qlik_sparse_updates=true, key=")
+ADDED_TWICE = (
+    added_twice("added_after_kill", BAD, True, inside.NEW_ROWS_COPIED),
+    added_twice("added_late", BAD, False, inside.DIFFERENCE_KNOWN),
+    added_twice("added_to_another_call", SPARSE, True, inside.NEW_ROWS_COPIED),
+)
+
+
+def bad_row_with(tags: str) -> str:
+    return (
+        "insert into {schema}.raw select '20260101000000' || lpad('3', 21, '0'), '?', null, null,"
+        f" 3, 'bad', 'a', 1, {tags}, timestamp'2026-01-01 00:00:00Z'"
+    )
+
+
+# That rows have one column more makes no old row another one. Rows that differ in a null within an
+# array are two, though Spark's hashes pass over it. A refused row is known in each time zone.
+MORE_COLUMNS = Scenario(
+    "more_columns",
+    models={"bad": BAD},
+    steps=(
+        Step(land=(*FIRST, land("raw", (20, "?", 2, "bad", "a", 1)))),
+        Step(
+            land=(
+                "alter table {schema}.raw add columns (tags array<string>, at timestamp)",
+                bad_row_with("array()"),
+            ),
+            rows={"select count(*) from {schema}.bad": [(2,)]},
+            look=rows_read,
+        ),
+        IDLE,
+        Step(
+            land=(bad_row_with("array(null)"),),
+            session={"spark.sql.session.timeZone": "Asia/Kolkata"},
+            rows={"select count(*) from {schema}.bad": [(3,)]},
+            look=rows_read,
+        ),
+    ),
+)
+
+SCENARIOS = (
+    *(CHANGES, CURRENT_STATE, REPLACED_MEANWHILE, READ_AMID),
+    *(*ADDED_TWICE, MORE_COLUMNS),
+)
+
+
+HELD = {
+    "changes": ("changes", ""),
+    "current_state": ("current", ""),
+    "replaced_meanwhile": ("current", inside.REPLACED_ASKED),
+    "read_amid": ("changes", inside.REPLACED_KEPT),
+}
+
+
+@dataclass
+class TwoRuns:
+    """All steps, and what became of the models that waited."""
+
+    steps: Stepping
+    held: Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRuns:
+    steps = Stepping(warehouse, tmp_path_factory.mktemp("two"), "two_runs", SCENARIOS)
+    steps.step(0)
+    steps.step(1)
+    with held(steps, HELD) as ended:
+        steps.looks["changes"].append(inside.claims(steps.places["changes"]))
+        steps.step(2)
+        # else the run that waits finds nothing to write
+        steps.places["changes"].sql(THIRD)
+    steps.step(3)
+    for name in HELD:
+        steps.looks[name].append(inside.claims(steps.places[name]))
+    return TwoRuns(steps, ended)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("changes", "began after this one"),
+        ("current_state", "has ended after this one began"),
+    ],
+)
+def test_of_two_runs_at_a_time_the_first_stops(two: TwoRuns, name: str, said: str) -> None:
+    *held, ended = two.steps.check(name)
+    assert all(held)  # while the run waited, the model was in its hand
+    assert not ended
+    assert two.held[name]["status"] == "error"
+    assert said in two.held[name]["message"]
+
+
+@pytest.mark.parametrize("name", ["replaced_meanwhile", "read_amid"])
+def test_a_model_may_run_while_the_one_it_reads_does(two: TwoRuns, name: str) -> None:
+    """What a run of change events replaces is there before its events are."""
+    assert two.held[name]["status"] == "success", two.held[name]["message"]
+    assert two.steps.check(name) == [[]]
+
+
+@pytest.mark.parametrize("name", [one.name for one in ADDED_TWICE])
+def test_a_row_that_another_run_adds_meanwhile_is_there_once(two: TwoRuns, name: str) -> None:
+    assert two.steps.check(name) == [2]
+
+
+def test_a_column_more_makes_no_old_row_another_one(two: TwoRuns) -> None:
+    assert two.steps.check("more_columns") == [3, 4]
