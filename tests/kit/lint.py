@@ -32,6 +32,9 @@ SQLFLUFF = (
 # As in .sqlfluff. Only here all lines are measured: the texts have other names.
 LONGEST_LINE = 120
 
+# AM07, as many columns in each branch of a union: lists are shortened here, and Spark refuses it.
+NOT_OF_SHAPES = ("AM07",)
+
 # The number of a line in its file, and the line.
 Line = tuple[int, str]
 Item = TypeVar("Item")
@@ -82,6 +85,7 @@ def sqlfluff(files: Sequence[Path]) -> list[tuple[str, int, str]]:
         (file["filepath"], one["start_line_no"], f"{one['code']} {one['description']}")
         for file in json.loads(done.stdout)
         for one in file["violations"]
+        if one["code"] not in NOT_OF_SHAPES
     ]
 
 
