@@ -1,6 +1,7 @@
 """What sqlfluff takes for dbt and for the macros when it reads models as they are written.
 
-A macro gives a query in parentheses: that can stand for a query, a condition and a value.
+A macro gives a query in parentheses: that can stand for a query, a condition and a value. A macro
+with a name like `_format_items` gives CTEs, from which the model goes on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ class Macros:
 
     def __getitem__(self, name: str) -> Callable[..., str]:
         # Jinja asks for an item where there is no attribute, and forbids those with an underscore
-        return lambda *arguments, **named: "(select 1 as one)"
+        text = "with items as (select 1 as one)" if name.endswith("_items") else "(select 1 as one)"
+        return lambda *arguments, **named: text
 
 
 def var(name: str, default: object = None) -> object:

@@ -1,5 +1,5 @@
-{#- What the decoder makes of streams. The streams are in groups; the tables of a group have the columns (a dict of name to
-    type) in var('gbase_groups'). A capture_id begins with the name of its vector and a slash. Several vectors may have
+{#- What the decoder makes of streams. The streams are in groups; the tables of a group have the columns (a dict of name
+    to type) in var('gbase_groups'). A capture_id begins with the name of its vector and a slash. Several vectors may have
     events of one sequence, so this goes on from the decoder's CTEs, vector by vector: events, then what is refused. -#}
 {%- for columns in var('gbase_groups', [{'id': 'int', 'q': 'smallint'}]) %}
 {%- set before, after = [], [] %}
@@ -18,7 +18,8 @@
     'state': none,
 } -%}
 {{ '\nunion all\n' if not loop.first -}}
-select * from (
+select *
+from (
     {{ spark_cdc._gbase_items(layout) | indent(4) }},
 
     numbered as (
@@ -69,8 +70,16 @@ select * from (
     select
         split(capture_id, '/')[0] as vector,
         concat_ws(' ', split(capture_id, '/')[1], chunk, reason) as refused,
-        null, null, null, null, null, null, null, null, null
+        cast(null as string) as cdc_sequence,
+        cast(null as string) as cdc_operation,
+        cast(null as string) as cdc_commit_sequence,
+        cast(null as string) as commit_at,
+        cast(null as string) as cdc_transaction_id,
+        cast(null as string) as changed,
+        cast(null as string) as present,
+        cast(null as string) as before_image,
+        cast(null as string) as after_image
     from items
     where reason is not null
-) as one_group
+) as group_{{ loop.index }}
 {%- endfor %}
