@@ -136,41 +136,9 @@ ADDED_TWICE = (
 )
 
 
-def bad_row_with(tags: str) -> str:
-    return (
-        "insert into {schema}.raw select '20260101000000' || lpad('3', 21, '0'), '?', null, null,"
-        f" 3, 'bad', 'a', 1, {tags}, timestamp'2026-01-01 00:00:00Z'"
-    )
-
-
-# That rows have one column more makes no old row another one. Rows that differ in a null within an
-# array are two, though Spark's hashes pass over it. A refused row is known in each time zone.
-MORE_COLUMNS = Scenario(
-    "more_columns",
-    models={"bad": BAD},
-    steps=(
-        Step(land=(*FIRST, land("raw", (20, "?", 2, "bad", "a", 1)))),
-        Step(
-            land=(
-                "alter table {schema}.raw add columns (tags array<string>, at timestamp)",
-                bad_row_with("array()"),
-            ),
-            rows={"select count(*) from {schema}.bad": [(2,)]},
-            look=rows_read,
-        ),
-        IDLE,
-        Step(
-            land=(bad_row_with("array(null)"),),
-            session={"spark.sql.session.timeZone": "Asia/Kolkata"},
-            rows={"select count(*) from {schema}.bad": [(3,)]},
-            look=rows_read,
-        ),
-    ),
-)
-
 SCENARIOS = (
     *(CHANGES, CURRENT_STATE, REPLACED_MEANWHILE, READ_AMID),
-    *(*ADDED_TWICE, MORE_COLUMNS),
+    *ADDED_TWICE,
 )
 
 
@@ -231,7 +199,3 @@ def test_a_model_may_run_while_the_one_it_reads_does(two: TwoRuns, name: str) ->
 @pytest.mark.parametrize("name", [one.name for one in ADDED_TWICE])
 def test_a_row_that_another_run_adds_meanwhile_is_there_once(two: TwoRuns, name: str) -> None:
     assert two.steps.check(name) == [2]
-
-
-def test_a_column_more_makes_no_old_row_another_one(two: TwoRuns) -> None:
-    assert two.steps.check("more_columns") == [3, 4]
