@@ -92,7 +92,7 @@ class Landing:
         (self.home / "profiles.yml").write_text(
             "landing: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
             f"host: {self.warehouse.host}, port: {self.warehouse.port}, schema: {self.schema}, "
-            "threads: 4, query_retries: 0, poll_interval: 1}}}\n"
+            "threads: 4, query_retries: 0, poll_interval: 0}}}\n"
         )
         names = [name + suffix for name in self.tables for suffix in ("", "_whole")]
         (self.home / "models" / "landing.yml").write_text(

@@ -156,7 +156,7 @@ def project(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> I
     (home / "profiles.yml").write_text(
         "workloads: {target: thrift, outputs: {thrift: {type: spark, method: thrift, "
         f"host: {warehouse.host}, port: {warehouse.port}, schema: {SCHEMA}, threads: 4, "
-        "query_retries: 0, poll_interval: 1}}}\n"
+        "query_retries: 0, poll_interval: 0}}}\n"
     )
     (home / "models" / "inputs.yml").write_text(
         f"sources:\n  - name: inputs\n    schema: {SCHEMA}\n    tables:\n"
