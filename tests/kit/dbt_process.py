@@ -35,6 +35,9 @@ def run_dbt(arguments: Sequence[str], project: Path, env: Mapping[str, str], out
 def _dbt(arguments: Sequence[str], project: Path, env: Mapping[str, str], output: Path) -> None:
     from dbt.cli.main import cli
 
+    from kit.closing import tolerate_dropped_views
+
+    tolerate_dropped_views()
     os.chdir(project)
     os.environ.clear()
     os.environ.update(env)

@@ -20,7 +20,10 @@ from typing import Any
 import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
+from kit.closing import tolerate_dropped_views
 from kit.dbt_process import run_dbt
+
+tolerate_dropped_views()
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
