@@ -9,7 +9,7 @@ NEWEST := .spark-newest
 PY_FILES := python_udfs tests scripts
 SQL_FILES := $(wildcard models tests/consumer/models tests/benchmark/models tests/units/models tests/formats/*/models)
 # A process for each of two cores; tests of one group run in one process.
-PYTEST := pytest -n 2 --dist loadgroup
+PYTEST := pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # The seed of `make test` is another one.
 SEEDS := 1 2 3 4 5 6 7 8 9
 

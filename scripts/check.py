@@ -223,7 +223,7 @@ def commands(plan: Plan) -> dict[str, list[str]]:
         found["sqlfluff"] = ["sqlfluff", "lint", *plan.sql]
     only = [word for name in plan.only for word in ("--only", name)]
     if plan.tests:
-        several = ["-n", "2", "--dist", "loadgroup"]
+        several = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
         found["pytest"] = ["pytest", "-q", "--hypothesis-profile", "check", *several]
         found["pytest"] += ["-m", plan.marks, *only, *plan.tests]
     return found
