@@ -63,6 +63,5 @@ def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> N
     assert [look["kept"] for look in looks] == [first, first, TWO, TWO + third]
 
 
-@pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_a_column_more_makes_no_old_row_another_one(steps: Stepping) -> None:
     assert steps.check("more_columns") == [3, 4]

@@ -73,7 +73,7 @@ def bad_row_with(tags: str) -> str:
 
 # That rows have one column more makes no old row another one. Rows that differ in a null within an
 # array are two, though Spark's hashes pass over it. A refused row is known in each time zone.
-# The session works in another zone at first, and in a third one in the last step.
+# The server has a zone of its own; in the last step the session has another one.
 MORE_COLUMNS = Scenario(
     "more_columns",
     models={"bad": quarantined(decoded())},
@@ -90,7 +90,7 @@ MORE_COLUMNS = Scenario(
         Step(run=()),
         Step(
             land=("truncate table {schema}.raw", bad_row_with("array(null)")),
-            session={"spark.sql.session.timeZone": "America/St_Johns"},
+            session={"spark.sql.session.timeZone": "Europe/Paris"},
             rows={"select count(*) from {schema}.bad": [(3,)]},
             look=_rows_read,
         ),
@@ -232,5 +232,6 @@ def scenarios(table_format: str, root: str) -> list[Scenario]:
     return [
         *(empty_text(table_format), unread(table_format, root + "/unread")),
         *(other_key(table_format, root + "/other_key"), moves(table_format), amid(table_format)),
-        small_integers() if table_format == "iceberg" else MORE_COLUMNS,
+        *([small_integers()] if table_format == "iceberg" else []),
+        MORE_COLUMNS,
     ]
