@@ -8,7 +8,8 @@
 {%- do after.append("'" ~ name ~ "', cast(cdc_row." ~ name ~ ' as string)') %}
 {%- endfor %}
 {%- set layout = {
-    'relation': '(select * from ' ~ source('gbase_capture', 'gbase_chunks') ~ ' where stream_group = ' ~ loop.index0 ~ ')',
+    'relation': '(\n        select *\n        from ' ~ source('gbase_capture', 'gbase_chunks')
+        ~ '\n        where stream_group = ' ~ loop.index0 ~ '\n    ) as chunks_of_group',
     'table_id': 7,
     'key': ['id'],
     'columns': columns,
