@@ -71,7 +71,7 @@ check: env
 test: env
 	@scripts/java
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" --hypothesis-profile test
 
 test-all: $(NEWEST)/.made
 	@scripts/java

@@ -23,6 +23,7 @@ KEPT_SERVERS = os.environ.get("SPARK_CDC_TEST_SERVERS")
 
 # Of a hundred examples that a test asks for, so many are tried: `--hypothesis-profile check`.
 hypothesis.settings.register_profile("check", max_examples=10)
+hypothesis.settings.register_profile("test", max_examples=40)
 hypothesis.settings.register_profile("all", max_examples=300)
 
 

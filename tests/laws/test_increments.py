@@ -8,6 +8,7 @@ compared with a table that reads every row delivered so far.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,21 @@ UPKEEP = {
 
 
 def every_delivery(table_format: str) -> dict[str, Deliveries]:
-    """What each format delivers, by its name."""
-    return {
+    """What each format delivers, by its name; on Iceberg and Delta in two batches."""
+    deliveries = {
         one.decoder: one.deliveries(random.Random(f"{SEED} {one.decoder} {table_format}"))
         for one in every_format()
     }
+    if table_format == "parquet":
+        return deliveries
+    return {decoder: in_two(one) for decoder, one in deliveries.items()}
+
+
+def in_two(deliveries: Deliveries) -> Deliveries:
+    """The same with all batches but the first in one."""
+    first, *others = deliveries.batches
+    rest = {name: [row for batch in others for row in batch[name]] for name in first}
+    return replace(deliveries, batches=[first, rest], leaves=(1,))
 
 
 def run_in_batches(warehouse: Warehouse, home: Path) -> None:
@@ -92,6 +103,6 @@ def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: 
 def test_deliveries_have_what_increments_are_about(table_format: str) -> None:
     """Several batches, none empty, and rows that leave after they were read."""
     for decoder, one in every_delivery(table_format).items():
-        assert len(one.batches) >= 3, decoder
+        assert len(one.batches) >= (3 if table_format == "parquet" else 2), decoder
         assert all(batch["raw"] for batch in one.batches), decoder
         assert one.leaves, decoder

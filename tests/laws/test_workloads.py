@@ -58,7 +58,14 @@ class Project:
         write_parquet(self.home / "inputs" / name, columns, rows)
         self.inputs.append(name)
 
-    def applied(self, name: str, table: database.Table, changes: str, events: list[Any]) -> None:
+    def applied(
+        self,
+        name: str,
+        table: database.Table,
+        changes: str,
+        events: list[Any],
+        suffixes: Sequence[str] = ("current", "with_deleted", "history", "events"),
+    ) -> None:
         """Current state and history of change events, in every form, with what they must be."""
         key = list(table.key)
         narrow = list(dict.fromkeys([*key, list(table.columns)[-1]]))
@@ -90,7 +97,8 @@ class Project:
                 apply_events.history(events, key, granularity="event"),
             ),
         ):
-            self.model(f"{name}_{suffix}", call, columns, rows)
+            if suffix in suffixes:
+                self.model(f"{name}_{suffix}", call, columns, rows)
 
     def events(self, name: str, table: database.Table, **options: Any) -> None:
         """A case of odd change events: sparse, of unknown keys, onto existing keys."""
@@ -99,7 +107,7 @@ class Project:
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
 
-    def case(self, format_: Format, case: Case) -> None:
+    def case(self, format_: Format, case: Case, suffixes: Sequence[str]) -> None:
         """A simulated source table: change events, quarantine, counts, and what is built."""
         for name, relation in case.relations.items():
             self.input(f"{case.name}__{name}", relation.columns, relation.rows)
@@ -117,7 +125,8 @@ class Project:
         )
         counts = f"spark_cdc.raw_counts('{decoder}', {call})"
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
-        self.applied(case.name, case.table, f"ref('{case.name}_changes')", list(case.events))
+        changes = f"ref('{case.name}_changes')"
+        self.applied(case.name, case.table, changes, list(case.events), suffixes)
 
 
 def check_case(case: Case) -> None:
@@ -133,9 +142,11 @@ def check_case(case: Case) -> None:
 
 def cases(project: Project) -> None:
     for format_ in every_format():
-        for case in format_.cases(SEED):
+        for number, case in enumerate(format_.cases(SEED)):
             check_case(case)
-            project.case(format_, case)
+            # the other forms know no format: each has them of its first case
+            more = () if number else ("with_deleted", "events")
+            project.case(format_, case, ("current", "history", *more))
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     all_key = database.Table("tags", {"id": "bigint", "tag": "string"}, ("tag", "id"))

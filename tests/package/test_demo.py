@@ -113,6 +113,7 @@ def test_a_session_gives_the_same_tables(
     assert not different, "\n".join(different)
 
 
+@pytest.mark.slow
 def test_a_table_format_gives_the_same_tables(
     warehouse: Warehouse, built: DbtRun, lake: Warehouse
 ) -> None:
