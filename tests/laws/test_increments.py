@@ -1,8 +1,8 @@
 """Incremental models: after every run they are what a full refresh over all rows so far makes.
 
 Every format delivers raw rows of a simulated database in batches: shuffled, again and late, and
-rows leave the raw relation once they were read. After each batch every incremental model is
-compared with a table that reads every row delivered so far.
+rows leave the raw relation once they were read. After each batch (on Iceberg and Delta after the
+last one) every incremental model is compared with a table that reads every row delivered so far.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def run_in_batches(warehouse: Warehouse, home: Path) -> None:
             more={name: columns for name, columns in one.columns.items() if name != "raw"},
         )
     landing.begin(warehouse.table_format)
-    for number in range(max(len(one.batches) for one in deliveries.values())):
+    last = max(len(one.batches) for one in deliveries.values()) - 1
+    for number in range(last + 1):
         rows, leaving = {}, []
         for decoder, one in deliveries.items():
             batch = one.batches[number] if number < len(one.batches) else {}
@@ -83,8 +84,10 @@ def run_in_batches(warehouse: Warehouse, home: Path) -> None:
                 rows[table] = batch.get(name, [])
                 leaving += [table] if number in one.leaves else []
         landing.deliver(rows, leaving)
-        warehouse.dbt(home, "run")
-        wrong = landing.differences()
+        # on Iceberg and Delta the tables built from every row come at the end alone
+        is_compared = warehouse.table_format == "parquet" or number == last
+        warehouse.dbt(home, "run", *(() if is_compared else ("--exclude", "*_whole")))
+        wrong = landing.differences() if is_compared else []
         assert not wrong, f"after batch {number}:\n" + "\n".join(wrong)
         for kind in ("current", "history"):
             built = f"{landing.schema}.{narrowest}_{kind}"
