@@ -77,7 +77,7 @@ test-all: $(NEWEST)/.made
 	@scripts/java
 	@scripts/postgresql
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
-	SPARK_CDC_TEST_CODEGEN=yes $(PYTEST) --hypothesis-profile all
+	SPARK_CDC_TEST_ALL=yes $(PYTEST) --hypothesis-profile all
 	@for seed in $(SEEDS); do \
 	  echo "== generated databases with the seed $$seed"; \
 	  SPARK_CDC_SEED=$$seed $(PYTEST) -m "not slow and not macros" tests/laws tests/incremental/test_crashes.py || exit 1; \

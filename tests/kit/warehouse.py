@@ -138,22 +138,32 @@ def free_port() -> int:
     raise OSError("a hundred ports are taken")
 
 
-# Most code of a test runs once, also on a server that lives through the whole run: C1 alone takes
-# a fifth less CPU than C1 and C2. It needs a larger code cache, or Java throws compiled code away.
-# A child process is started without a copy of the memory map (Hadoop calls chmod for each file).
+# Most code of a test runs once: C1 alone takes a fifth less CPU than C1 and C2. It needs a larger
+# code cache, or Java throws compiled code away. A child process is started without a copy of the
+# memory map (Hadoop calls chmod for each file).
 QUICK = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
     " -Djdk.lang.Process.launchMechanism=VFORK"
 )
 
-# No code generation: faster for small tables, with the same results. Everything runs with it in
-# `make test-all`; in `make test` the session does.
+# The server of parquet tables works ten minutes and more: C2 for what runs most often.
+WARM = (
+    "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m -Djdk.lang.Process.launchMechanism=VFORK"
+    " -XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3000"
+    " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
+)
+
+# What `make test-all` runs as users do. `make test` has the session, the cluster and killed servers
+# so. No code generation is faster for small tables. Without a metastore a statement takes a quarter
+# less; Iceberg needs one.
+IS_ALL = bool(os.environ.get("SPARK_CDC_TEST_ALL"))
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-if os.environ.get("SPARK_CDC_TEST_CODEGEN"):
-    INTERPRETED = {}
+IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
+if IS_ALL:
+    INTERPRETED, IN_MEMORY = {}, {}
 
 # Small tables: a partition more is a task more, and a column without a range is a range less.
 # Neither table format keeps ranges of columns unless asked: by default Delta keeps them for the
@@ -161,9 +171,8 @@ if os.environ.get("SPARK_CDC_TEST_CODEGEN"):
 SMALL = {
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "2",
-    # what the pages of Spark show, which nobody looks at here
+    # of the plans that Spark's pages show, which nobody looks at here
     "spark.sql.ui.explainMode": "simple",
-    "spark.sql.maxPlanStringLength": "0",
     "spark.hadoop.hive.server2.async.exec.threads": "8",
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
     "spark.sql.catalog.spark_catalog.table-default.write.metadata.metrics"
@@ -233,12 +242,14 @@ def shared_server(base: Path, table_format: str) -> Warehouse:
             stop_server(home)  # one that does not answer
             zone = {"spark.sql.session.timeZone": ZONES[table_format]}
             # nobody kills it, so its metastore need not wait for the disk
-            java = f"{QUICK} -Xmn1g -Dderby.system.durability=test"
+            java = f"{WARM if table_format == 'parquet' else QUICK} -Xmn1g"
+            java += " -Dderby.system.durability=test"
+            catalog = {} if table_format == "iceberg" else IN_MEMORY
             start_server(
                 home,
                 port := free_port(),
                 *("--format", table_format),
-                *conf(INTERPRETED | zone),
+                *conf(INTERPRETED | zone | catalog),
                 java=java,
             )
             (home / "port").write_text(str(port))
