@@ -33,7 +33,7 @@ def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
             for vector in format_.vectors_of(file)
             if not any(vector["expect"].values())
         }
-        assert expected | without_rows == {vector["id"] for vector in format_.vectors_of(file)}
+        assert expected | without_rows >= {vector["id"] for vector in format_.vectors_of(file)}
     assert len({unit.name for unit in vector_units(format_)}) == len(vector_units(format_))
 
 

@@ -45,7 +45,16 @@ def expected_of_mask(vector: Vector) -> Vector:
 
 def mask_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test the macros that read masks, and the decoder on tables with these masks."""
-    return [every_mask(vectors), masks_in_tables(vectors)]
+    return [every_mask([*vectors, *as_text(vectors)]), masks_in_tables(vectors)]
+
+
+def as_text(vectors: Sequence[Vector]) -> list[Vector]:
+    """Give the vectors of binary masks once more: the same bytes as hexadecimal text."""
+    return [
+        {**vector, "id": f"{vector['id']}_as_text", "given": vector["given"] | {"form": "text"}}
+        for vector in vectors
+        if vector["given"]["form"] == "binary"
+    ]
 
 
 def every_mask(vectors: Sequence[Vector]) -> UnitTest:
