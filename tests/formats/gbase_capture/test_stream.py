@@ -56,6 +56,7 @@ from formats.gbase_capture.reference import (
     value_of,
 )
 from formats.gbase_capture.test_values import records_of
+from formats.gbase_capture.vector_checks import events_of
 
 SCHEMA = schema(7, "id integer, amount decimal(8,2), name varchar(30,0)", 9, 2, 1)
 
@@ -888,3 +889,24 @@ def test_nothing_read_begins_where_the_session_began() -> None:
 
     assert RestartPosition().position == 0
     assert land(Quiet(), "b", print, position=7) == 7
+
+
+def test_parts_of_a_transaction_keep_their_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first record of all is a before image; each part has as few records as can be."""
+    ids = [struct.pack(">i", number) for number in (1, 2, 3, 4)]
+    rows = [row(42, 17, 5, 7, ids[0]), row(43, 18, 5, 7, ids[1]), row(40, 19, 5, 7, ids[2])]
+    rows += [row(42, 20, 5, 7, ids[2]), row(43, 21, 5, 7, ids[3])]
+    raw = b"".join([schema(7, "id integer", 4, 1, 0), begin(16, 5), *rows, commit(22, 5)])
+
+    def decoded() -> list[Any]:
+        capture = Capture("c", 7, ["id"], ["id"])
+        return events_of([capture.feed([1], [raw]), capture.finish()])
+
+    whole = decoded()
+    assert [(one["cdc_before"], one["row"]) for one in whole] == [
+        ({"id": "1"}, {"id": "2"}),
+        (None, {"id": "3"}),
+        ({"id": "3"}, {"id": "4"}),
+    ]
+    monkeypatch.setattr(changes, "DECODED_TOGETHER", 1)
+    assert decoded() == whole
