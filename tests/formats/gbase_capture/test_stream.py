@@ -32,7 +32,7 @@ from spark_cdc_udfs.gbase import (
     parse_layout,
 )
 from spark_cdc_udfs.gbase.capture import refused_spans
-from spark_cdc_udfs.gbase.records import hashes_of, packed, unpacked
+from spark_cdc_udfs.gbase.records import PADDING, hashes_of, packed, unpacked
 from spark_cdc_udfs.gbase.transactions import Committed
 
 from formats.gbase_capture import writer as gbase_capture
@@ -910,3 +910,14 @@ def test_parts_of_a_transaction_keep_their_pairs(monkeypatch: pytest.MonkeyPatch
     ]
     monkeypatch.setattr(changes, "DECODED_TOGETHER", 1)
     assert decoded() == whole
+
+
+@pytest.mark.parametrize(
+    ("header", "payload", "is_valid"),
+    [(2**16, 2**24, True), (2**16 + 1, 2**24, False), (2**16, 2**24 + 1, False)],
+)
+def test_headers_have_bounds(header: int, payload: int, is_valid: bool) -> None:
+    """64 KiB of header, 16 MiB of payload."""
+    raw = struct.pack(">4I", header, payload, 66, 40)
+    padded = np.frombuffer(raw + bytes(PADDING), np.uint8)
+    assert framing.valid_headers(padded, len(raw)).start.tolist() == ([0] if is_valid else [])

@@ -243,6 +243,18 @@ def test_header_too_short_for_its_sizes() -> None:
     assert rows.columns["c999"].to_pylist() == [None]
 
 
+@pytest.mark.parametrize("head", [0x7F, 0x80])
+def test_decimals_of_the_smallest_exponent(head: int) -> None:
+    """The first byte says the sign: 0x80 is positive, 0x7F is negative."""
+    stored = bytes([head, 5, *bytes(8)])
+    layout = parse_layout(b"d decimal(16)\0", 10, 1, 0)
+    rows = decode_rows(layout, records_of([record(40, bytes(20), stored)]))
+    assert rows.reason.tolist() == [0]
+    (value,) = rows.columns["d"].to_pylist()
+    assert value == value_of("decimal(16)", stored)
+    assert value.startswith("-") == (head == 0x7F)
+
+
 def test_wide_decimals() -> None:
     """Numbers at the edges of the two halves of an Arrow decimal."""
     layout = parse_layout(b"d decimal(32,0)\0", 17, 1, 0)
