@@ -6,19 +6,17 @@
 {%- macro _changed_table(macro_name, changes, key, columns) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
     {%- set there = spark_cdc.columns_of(changes) -%}
-    {%- set names, missing = [], [] -%}
+    {%- set names = [] -%}
     {%- for name in there if not (name | lower).startswith('cdc_') -%}
         {%- do names.append(name) -%}
     {%- endfor -%}
-    {%- for name in [
+    {%- set problems = spark_cdc._event_column_problems(there, [
         'cdc_operation', 'cdc_sequence', 'cdc_commit_sequence', 'cdc_commit_at', 'cdc_present_columns', 'cdc_before'
-    ] if name not in there | map('lower') -%}
-        {%- do missing.append(name) -%}
-    {%- endfor -%}
-    {%- if missing -%}
+    ]) -%}
+    {%- if problems -%}
         {{ spark_cdc._stop(
-            macro_name, changes ~ ' has no ' ~ missing | join(', '),
-            'a relation of change events: the model of a decoder, or a view over one', example
+            macro_name, changes ~ ' is no relation of change events: ' ~ problems | join('; '),
+            'the model of a decoder, or a view over one', example
         ) }}
     {%- endif -%}
     {%- set key_names = spark_cdc._resolve_key(macro_name, key, names, example) -%}

@@ -11,7 +11,8 @@
 
 {#- The change events, as written by the run `batch`. -#}
 {%- macro _events_gbase_capture(layout, batch) -%}
-    {%- set names = layout.columns | list -%}
+    {%- set table = {} -%}
+    {%- for name in layout.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
 {{ spark_cdc._gbase_judged(layout) }},
 
 -- captures that overlap after a restart say the same twice: the first one counts
@@ -28,28 +29,29 @@ numbered as (
         and not cdc_has_bad_value
 )
 
-select
-    'gbase_capture' as cdc_source,
-    cdc_operation,
-    cdc_sequence,
-    cdc_commit_sequence,
-    cdc_commit_at,
-    cdc_transaction_id,
-    case when not cdc_before_has_bad_value then cdc_changed_columns end as cdc_changed_columns,
-    cdc_present_columns,
-    case when not cdc_before_has_bad_value then cdc_before end as cdc_before,
-    named_struct(
-        'capture_id', capture_id,
-        'table_id', {{ layout.table_id }},
-        'user_id', user_id,
-        'began_at', began_at
-    ) as cdc_metadata,
-    {{ spark_cdc._literal(batch) }} as cdc_batch,
-    {%- for name in names %}
-    cdc_row.{{ spark_cdc._quote(name) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
-    {%- endfor %}
-from numbered
+{{ spark_cdc._select_events('gbase_capture', batch, {
+    'cdc_operation': 'cdc_operation',
+    'cdc_sequence': 'cdc_sequence',
+    'cdc_commit_sequence': 'cdc_commit_sequence',
+    'cdc_commit_at': 'cdc_commit_at',
+    'cdc_transaction_id': 'cdc_transaction_id',
+    'cdc_changed_columns': 'case when not cdc_before_has_bad_value then cdc_changed_columns end',
+    'cdc_present_columns': 'cdc_present_columns',
+    'cdc_before': 'case when not cdc_before_has_bad_value then cdc_before end',
+    'cdc_metadata': spark_cdc._gbase_metadata(layout),
+}, table, 'numbered') }}
 where cdc_number = 1
+{%- endmacro -%}
+
+
+{#- What else the source says of a change. -#}
+{%- macro _gbase_metadata(layout) -%}
+named_struct(
+    'capture_id', capture_id,
+    'table_id', {{ layout.table_id }},
+    'user_id', user_id,
+    'began_at', began_at
+)
 {%- endmacro -%}
 
 

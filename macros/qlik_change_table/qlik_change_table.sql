@@ -16,7 +16,8 @@
 
 {#- The change events, as written by the run `batch`. -#}
 {%- macro _events_qlik_change_table(layout, batch) -%}
-    {%- set names = layout.columns | list -%}
+    {%- set table = {} -%}
+    {%- for name in layout.columns -%}{%- do table.update({name: spark_cdc._qlik_after_image(layout, name)}) -%}{%- endfor -%}
 {{ spark_cdc._qlik_change_table_rows(layout) }},
 
 -- Transactions too large for one task, with their commits: the first change, even if it is in conflict.
@@ -102,22 +103,17 @@ paired as (
     where not cdc_is_before
 )
 
-select
-    'qlik_change_table' as cdc_source,
-    cdc_operation,
-    cdc_change_seq as cdc_sequence,
-    cdc_commit_sequence,
-    {{ spark_cdc._qlik_time_part('cdc_change_seq') | indent(4) }} as cdc_commit_at,
-    cdc_transaction_id,
-    cdc_changed_columns,
-    {{ spark_cdc._qlik_present_columns(layout) | indent(4) }} as cdc_present_columns,
-    cdc_before,
-    {{ layout.metadata | indent(4) }} as cdc_metadata,
-    {{ spark_cdc._literal(batch) }} as cdc_batch,
-    {%- for name in names %}
-    {{ spark_cdc._qlik_after_image(layout, name) | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
-    {%- endfor %}
-from paired
+{{ spark_cdc._select_events('qlik_change_table', batch, {
+    'cdc_operation': 'cdc_operation',
+    'cdc_sequence': 'cdc_change_seq',
+    'cdc_commit_sequence': 'cdc_commit_sequence',
+    'cdc_commit_at': spark_cdc._qlik_time_part('cdc_change_seq'),
+    'cdc_transaction_id': 'cdc_transaction_id',
+    'cdc_changed_columns': 'cdc_changed_columns',
+    'cdc_present_columns': spark_cdc._qlik_present_columns(layout),
+    'cdc_before': 'cdc_before',
+    'cdc_metadata': layout.metadata,
+}, table, 'paired') }}
 {%- endmacro -%}
 
 

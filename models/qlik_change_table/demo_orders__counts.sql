@@ -1,3 +1,3 @@
 {{ config(enabled=project_name == 'spark_cdc') -}}
 
-{{ spark_cdc.raw_counts('qlik_change_table', ref('demo_orders__ct'), key=['order_id']) }}
+{{ spark_cdc.raw_counts(of=ref('demo_orders__changes')) }}

@@ -1,3 +1,3 @@
 {{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
 
-{{ spark_cdc.quarantine('qlik_change_table', ref('demo_orders__ct'), key=['order_id']) }}
+{{ spark_cdc.quarantine(of=ref('demo_orders__changes')) }}

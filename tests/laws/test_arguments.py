@@ -29,6 +29,7 @@ DECLARED: dict[str, Columns] = {
     "no_events": TABLE,
     "changes": {**EVENTS, **TABLE},
     "unfinished": {k: v for k, v in EVENTS.items() if k != "cdc_before"} | dict(TABLE),
+    "other_types": {**EVENTS, **TABLE, "cdc_commit_at": "date", "cdc_present_columns": "string"},
 }
 
 
@@ -54,8 +55,9 @@ APPLIED: list[tuple[str, str]] = [
     ("changes, key=['id'], columns=['nr']", "columns names the column nr, which is not there"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
     ("'erp.changes', key=['id']", "the relation is a text, erp.changes"),
-    ("no_events, key=['id']", "has no cdc_operation, cdc_sequence"),
-    ("unfinished, key=['id']", "has no cdc_before"),
+    ("no_events, key=['id']", "it has no cdc_operation; it has no cdc_sequence"),
+    ("unfinished, key=['id']", "it has no cdc_before"),
+    ("other_types, key=['id']", "cdc_commit_at is date, not timestamp; cdc_present_columns is str"),
 ]
 OTHERS: list[tuple[str, str, str]] = [
     *(("current_state", given, said) for given, said in APPLIED),
@@ -75,6 +77,9 @@ OTHERS: list[tuple[str, str, str]] = [
         for given, said in (
             ("'no_decoder', changes, key=['id']", "decoder is no_decoder"),
             ("none, changes, key=['id']", "decoder is None"),
+            ("of=changes", "changes, whose body is not one call of a decoder"),
+            ("of=ref('not_built')", "not_built, whose body is not one call of a decoder"),
+            ("of=ref('not_built'), key=['id']", "there are of and other arguments"),
             (
                 "none, changes, key=['id']",
                 f"the name of a decoder: {', '.join(decoders_built())}\n",

@@ -194,7 +194,30 @@ LATECOMER = Scenario(
     ),
 )
 
+# The decoder reads a view, on which the model of refused rows does not depend itself.
+_BAD = "select get_json_object(raw, '$.note') from {schema}.bad order by 1"
+QUARANTINE_OF = Scenario(
+    "quarantine_of",
+    models={
+        "seen": VIEW + "select * from {{ source('landing', 'raw') }}",
+        "changes": decoded().replace("source('landing', 'raw')", "ref('seen')"),
+        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "counts": config(materialized="table") + "{{ spark_cdc.raw_counts(of=ref('changes')) }}",
+    },
+    steps=(
+        Step(
+            land=(land("raw", (1, "I", 1, "good", "a", 1), (2, "?", 2, "bad", "a", 1)),),
+            rows={_BAD: [("bad",)], "select * from {schema}.counts": [(2, 1, 0, 1)]},
+        ),
+        Step(
+            land=(land("raw", (3, "I", 3, "good", "a", 1), (4, "?", 4, "worse", "a", 1)),),
+            rows={_BAD: [("bad",), ("worse",)], "select * from {schema}.counts": [(4, 2, 0, 2)]},
+        ),
+    ),
+)
+
 SCENARIOS = (
+    QUARANTINE_OF,
     WATERMARK,
     FILES_OF_OTHERS,
     EMPTY_RUNS,

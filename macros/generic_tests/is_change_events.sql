@@ -1,0 +1,52 @@
+{#- A relation has the shape of change events, and every event is one. See _generic_tests.yml. -#}
+{%- test is_change_events(model) -%}
+{%- if execute -%}
+{%- set problems = spark_cdc._event_column_problems(spark_cdc.columns_of(model)) -%}
+{%- if problems %}
+select
+    column_problem as problem,
+    cast(null as string) as cdc_sequence
+from values
+    {%- for problem in problems %}
+    ({{ spark_cdc._literal(problem) }}){{ ',' if not loop.last }}
+    {%- endfor %}
+as problems (column_problem)
+{%- else -%}
+{%- set operations = [] -%}
+{%- for operation in spark_cdc._event_operations() -%}{%- do operations.append(spark_cdc._literal(operation)) -%}{%- endfor -%}
+with counted as (
+    select
+        cdc_operation,
+        cdc_sequence,
+        cdc_commit_sequence,
+        count(*) over (partition by cdc_sequence) as events
+    from {{ model }}
+),
+
+events_with_problem as (
+    select
+        cdc_sequence,
+        case
+            when cdc_operation is null or cdc_operation not in ({{ operations | join(', ') }})
+                then concat('cdc_operation is ', coalesce(cdc_operation, 'null'))
+            when cdc_sequence is null then 'cdc_sequence is null'
+            when cdc_commit_sequence is null then 'cdc_commit_sequence is null'
+            when not cdc_sequence rlike '^[ -}]+$'
+                then 'cdc_sequence is not of printable ASCII characters before ~'
+            when not cdc_commit_sequence rlike '^[ -}]+$'
+                then concat('cdc_commit_sequence is not of printable ASCII characters before ~: ', cdc_commit_sequence)
+            when cdc_commit_sequence > cdc_sequence
+                then concat('cdc_commit_sequence is greater than cdc_sequence: ', cdc_commit_sequence)
+            when events > 1 then concat(events, ' events have this cdc_sequence')
+        end as problem
+    from counted
+)
+
+select
+    cdc_sequence,
+    problem
+from events_with_problem
+where problem is not null
+{%- endif -%}
+{%- endif -%}
+{%- endtest -%}
