@@ -23,21 +23,55 @@
     {{ return(['load', 'insert', 'update', 'delete', 'truncate']) }}
 {%- endmacro -%}
 
-{#- The final select of every decoder. `values` is a dict of column -> SQL, for each column of a change event but cdc_source
-    and cdc_batch; `table` the same for the columns of the table. -#}
-{%- macro _select_events(decoder, batch, values, table, relation) -%}
-    {%- set values = dict(values, cdc_source=spark_cdc._literal(decoder), cdc_batch=spark_cdc._literal(batch)) -%}
+{#- The final select of every decoder. See _macros.yml. -#}
+{%- macro select_events(spec, values, table, relation) -%}
+    {%- set me, is_ours = spec.decoder.split('.') | last, '.' not in spec.decoder -%}
+    {%- for name in ('cdc_operation', 'cdc_sequence') if name not in values -%}
+        {{ spark_cdc._stop(
+            'select_events', 'the decoder ' ~ spec.decoder ~ ' gives no ' ~ name, 'values with cdc_operation and cdc_sequence',
+            "spark_cdc.select_events(spec, {'cdc_operation': …, 'cdc_sequence': …}, {'id': 'id'}, 'well_formed')"
+        ) }}
+    {%- endfor -%}
+    {%- for name in ('cdc_sequence', 'cdc_commit_sequence') if '~' in (values[name] or '') -%}
+        {{ spark_cdc._stop(
+            'select_events', 'the decoder ' ~ spec.decoder ~ ' makes its ' ~ name ~ ' with ~: ' ~ values[name],
+            'printable ASCII without ~, which stands behind every sequence where runs compare them', "concat(commit, '.', position)"
+        ) }}
+    {%- endfor -%}
+    {%- set fields = [] -%}
+    {%- for name, data_type in spec.columns.items() -%}{%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ data_type) -%}{%- endfor -%}
+    {%- set unknown = {
+        'cdc_commit_sequence': values.cdc_sequence,
+        'cdc_before': 'cast(null as struct<' ~ fields | join(', ') ~ '>)',
+        'cdc_metadata': 'cast(null as struct<unused: string>)',
+    } -%}
+    {%- set values = dict(values, cdc_source=spark_cdc._literal(me), cdc_batch=spark_cdc._literal(spec.batch)) -%}
 select
-    {%- for name in spark_cdc._event_columns() %}
-    {%- if name not in values %}
-    {{ exceptions.raise_compiler_error('spark_cdc.' ~ decoder ~ ': its events lack ' ~ name) }}
+    {%- for name, data_type in spark_cdc._event_columns().items() %}
+    {%- set value = values.get(name) or unknown.get(name, 'cast(null as ' ~ data_type ~ ')') %}
+    {%- if not is_ours and name in ('cdc_sequence', 'cdc_commit_sequence') %}
+        {%- set value = spark_cdc._checked_sequence(spec.decoder, name, value) %}
     {%- endif %}
-    {{ (values[name] if values[name] == name else values[name] ~ ' as ' ~ name) | indent(4) }},
+    {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }},
     {%- endfor %}
     {%- for name, value in table.items() %}
     {{ value | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ relation }}
+{%- endmacro -%}
+
+{#- A sequence, as it is; the query stops at one with what no sequence may have. The decoders of this package make none. -#}
+{%- macro _checked_sequence(decoder, name, value) -%}
+case
+    when {{ value }} rlike '^[ -}]+$' then {{ value }}
+    else raise_error(
+        concat(
+            {{ spark_cdc._literal('spark_cdc: the decoder ' ~ decoder ~ ' made the ' ~ name ~ ' ') }},
+            coalesce({{ value }}, 'NULL'),
+            '; it has to make printable ASCII without ~'
+        )
+    )
+end
 {%- endmacro -%}
 
 {#- Of the columns `names` of a change event those that a relation lacks or has in another type: texts that say so. `there` is

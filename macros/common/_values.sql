@@ -135,7 +135,7 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
 {%- endmacro -%}
 
 {#- The raw row as JSON, binary as hex, times with their microseconds, NULLs kept. `columns` as columns_of gives them. -#}
-{%- macro _raw_json(columns) -%}
+{%- macro raw_json(columns) -%}
     {%- set fields = [] -%}
     {%- for name, data_type in columns.items() -%}
         {%- set value = spark_cdc._with_hex(spark_cdc._quote(name), data_type) -%}

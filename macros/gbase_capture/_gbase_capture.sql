@@ -2,7 +2,7 @@
     name their documents; here stands how rows come to them, and how their values become columns. -#}
 
 {#- The facts of one table of a stream that are known before any row is read, as a dict; bad arguments stop here. -#}
-{%- macro _layout_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
+{%- macro _spec_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
     {%- if model is defined and model.resource_type == 'model' and model.config.materialized == 'view' -%}
@@ -56,10 +56,9 @@
         'table_id': table_id,
         'key': spark_cdc._resolve_key(me, key, columns | list, example),
         'columns': columns,
-        'types_there': in_relation,
+        'raw_columns': in_relation,
         'encoding': encoding,
         'rtrim_char': rtrim_char,
-        'state': none,
     }) }}
 {%- endmacro -%}
 
@@ -94,27 +93,27 @@
 {%- endmacro -%}
 
 {#- What the function that makes change events has to know, JSON in SQL, a column a line. -#}
-{%- macro _gbase_settings(layout) -%}
+{%- macro _gbase_settings(spec) -%}
     {%- set families = [] -%}
-    {%- for name, data_type in layout.columns.items() -%}
+    {%- for name, data_type in spec.columns.items() -%}
         {%- do families.append(tojson(name) ~ ': ' ~ tojson(spark_cdc._gbase_family(data_type))) -%}
     {%- endfor -%}
-    {%- set given = {'table_id': layout.table_id, 'encoding': layout.encoding, 'rtrim_char': layout.rtrim_char} -%}
-    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson(layout.key)] -%}
+    {%- set given = {'table_id': spec.table_id, 'encoding': spec.encoding, 'rtrim_char': spec.rtrim_char} -%}
+    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson(spec.key)] -%}
     {{ return(spark_cdc._literal('{' ~ lines | join(',\n') ~ ',\n"columns": {\n' ~ families | join(',\n') ~ '\n}}')) }}
 {%- endmacro -%}
 
 
-{#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `layout.state`, a relation of such rows, the
+{#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `spec.state`, a relation of such rows, the
     captures go on where that stopped. -#}
-{%- macro _gbase_decoded(layout) -%}
+{%- macro _gbase_decoded(spec) -%}
 with raw as (
     select
         cast(capture_id as string) as capture_id,
         cast(chunk_number as bigint) as chunk_number,
         payload,
         xxhash64(payload) as payload_hash
-    from {{ layout.relation }}
+    from {{ spec.relation }}
     where capture_id is not null and chunk_number is not null and length(payload) > 0
 ),
 
@@ -156,7 +155,7 @@ stretch_chunks as (
     from stretches
     inner join raw
         on stretches.capture_id = raw.capture_id and stretches.chunk_number = raw.chunk_number
-    {%- if layout.state is not none %}
+    {%- if spec.state %}
     union all
     select
         stretches.capture_id,
@@ -169,7 +168,7 @@ stretch_chunks as (
         state.content as payload,
         cast(null as bigint) as payload_hash
     from stretches
-    inner join {{ layout.state }} as state
+    inner join {{ spec.state }} as state
         on stretches.capture_id = state.capture_id
     where
         stretches.chunk_number = stretches.stretch
@@ -182,7 +181,7 @@ framed as (
     select *
     from
         spark_cdc_gbase_records(
-            {{ layout.table_id }},
+            {{ spec.table_id }},
             table(stretch_chunks)
             partition by struct(capture_id, stretch)
             order by struct(chunk_number, payload_hash)
@@ -202,7 +201,7 @@ placed as (
         content,
         2 as part
     from framed
-    {%- if layout.state is not none %}
+    {%- if spec.state %}
     union all
     -- a transaction goes to the bucket that its next records are in, a schema to all
     select
@@ -216,7 +215,7 @@ placed as (
         state.detail,
         state.content,
         case state.kind when 'known' then 0 else 1 end as part
-    from {{ layout.state }} as state
+    from {{ spec.state }} as state
     inner join stretches
         on state.capture_id = stretches.capture_id
         lateral view explode(
@@ -237,7 +236,7 @@ decoded as (
     select *
     from
         spark_cdc_gbase_changes(
-            {{ spark_cdc._gbase_settings(layout) }},
+            {{ spark_cdc._gbase_settings(spec) }},
             table(placed)
             partition by struct(capture_id, bucket)
             order by struct(part, chunk, chunk_offset)
@@ -246,14 +245,14 @@ decoded as (
 {%- endmacro -%}
 
 
-{#- CTEs to `judged`: what was decoded, with values of the declared types. `layout.decoded` is a relation that has it already. -#}
-{%- macro _gbase_judged(layout) -%}
-    {%- if layout.decoded -%}
+{#- CTEs to `judged`: what was decoded, with values of the declared types. `spec.decoded` is a relation that has it already. -#}
+{%- macro _gbase_judged(spec) -%}
+    {%- if spec.decoded -%}
 with decoded as (
-    select * from {{ layout.decoded }}
+    select * from {{ spec.decoded }}
 ),
     {%- else -%}
-{{ spark_cdc._gbase_decoded(layout) }},
+{{ spark_cdc._gbase_decoded(spec) }},
     {%- endif %}
 
 -- As a generator, so that each value is cast once: Spark copies expressions of a select into everything above.
@@ -263,11 +262,11 @@ typed as (
         images.*
     from decoded
         lateral view inline(array(named_struct(
-            'cdc_row', {{ spark_cdc._gbase_row(layout, 'after') | indent(12) }},
+            'cdc_row', {{ spark_cdc._gbase_row(spec, 'after') | indent(12) }},
             'cdc_before', if(
                 before is null,
                 null,
-                {{ spark_cdc._gbase_row(layout, 'before') | indent(16) }}
+                {{ spark_cdc._gbase_row(spec, 'before') | indent(16) }}
             )
         ))) images as cdc_row, cdc_before
     where kind in ('event', 'refused', 'tail')
@@ -276,16 +275,16 @@ typed as (
 judged as (
     select
         *,
-        {{ spark_cdc._gbase_has_bad_value(layout, 'after', 'cdc_row') | indent(8) }} as cdc_has_bad_value,
-        {{ spark_cdc._gbase_has_bad_value(layout, 'before', 'cdc_before') | indent(8) }} as cdc_before_has_bad_value
+        {{ spark_cdc._gbase_has_bad_value(spec, 'after', 'cdc_row') | indent(8) }} as cdc_has_bad_value,
+        {{ spark_cdc._gbase_has_bad_value(spec, 'before', 'cdc_before') | indent(8) }} as cdc_before_has_bad_value
     from typed
 )
 {%- endmacro -%}
 
 {#- Where the value of each column of the table stands: name -> {`text`: SQL, `number`: SQL or none, `family`}. -#}
-{%- macro _gbase_places(layout, side) -%}
+{%- macro _gbase_places(spec, side) -%}
     {%- set places, counts = {}, {'texts': 0, 'others': 0, 'integers': 0, 'floats': 0} -%}
-    {%- for name, data_type in layout.columns.items() -%}
+    {%- for name, data_type in spec.columns.items() -%}
         {%- set family = spark_cdc._gbase_family(data_type) -%}
         {%- set group = 'texts' if family == 'text' else 'others' -%}
         {%- set place = {'group': group, 'index': counts[group], 'number': none, 'family': family} -%}
@@ -306,10 +305,10 @@ judged as (
 {%- endmacro -%}
 
 {#- A row of decoded values as a struct of the declared types; what is not of its type is null there. -#}
-{%- macro _gbase_row(layout, side) -%}
+{%- macro _gbase_row(spec, side) -%}
 named_struct(
-    {%- for name, place in spark_cdc._gbase_places(layout, side).items() %}
-    {%- set data_type = layout.columns[name] %}
+    {%- for name, place in spark_cdc._gbase_places(spec, side).items() %}
+    {%- set data_type = spec.columns[name] %}
     {%- set value = spark_cdc._typed(place.text, 'string', data_type) %}
     {%- if place.number %}
     {%- set number = spark_cdc._gbase_native(place.number, place.family, data_type) %}
@@ -321,10 +320,10 @@ named_struct(
 {%- endmacro -%}
 
 {#- Whether a value is there that is not one of its column's type. -#}
-{%- macro _gbase_has_bad_value(layout, side, row) -%}
+{%- macro _gbase_has_bad_value(spec, side, row) -%}
     {%- set conditions = [] -%}
-    {%- for name, place in spark_cdc._gbase_places(layout, side).items()
-        if spark_cdc._typed(place.text, 'string', layout.columns[name]) != place.text -%}
+    {%- for name, place in spark_cdc._gbase_places(spec, side).items()
+        if spark_cdc._typed(place.text, 'string', spec.columns[name]) != place.text -%}
         {%- set there = place.text ~ ' is not null' -%}
         {%- if place.number -%}{%- set there = '(' ~ place.number ~ ' is not null or ' ~ there ~ ')' -%}{%- endif -%}
         {%- do conditions.append('(\n    ' ~ there ~ '\n    and ' ~ row ~ '.' ~ spark_cdc._quote(name) ~ ' is null\n)') -%}
@@ -334,9 +333,9 @@ named_struct(
 
 
 {#- CTEs to `items`: every record, or tail, that went into an event or into quarantine, the latter with its reason. -#}
-{%- macro _gbase_items(layout) -%}
+{%- macro _gbase_items(spec) -%}
     {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
-{{ spark_cdc._gbase_judged(layout) }},
+{{ spark_cdc._gbase_judged(spec) }},
 
 items as (
     select

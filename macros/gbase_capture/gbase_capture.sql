@@ -1,19 +1,16 @@
 {#- The change events of one table in the capture stream of GBase 8s or Informix. See _macros.yml for the arguments. -#}
 {%- macro gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- set layout = spark_cdc._layout_gbase_capture(relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char) -%}
-    {%- do spark_cdc._declare({
-        'builds': 'events', 'decoder': 'gbase_capture', 'layout': layout, 'definition': dict(layout, relation='')
-    }) -%}
-{{ spark_cdc._events_gbase_capture(layout, spark_cdc._batch()) }}
+    {%- set spec = spark_cdc._spec_gbase_capture(relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char) -%}
+    {{ return(spark_cdc.decode('gbase_capture', spec)) }}
 {%- endmacro -%}
 
 
-{#- The change events, as written by the run `batch`. -#}
-{%- macro _events_gbase_capture(layout, batch) -%}
+{#- The change events. -#}
+{%- macro _events_gbase_capture(spec) -%}
     {%- set table = {} -%}
-    {%- for name in layout.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
-{{ spark_cdc._gbase_judged(layout) }},
+    {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
+{{ spark_cdc._gbase_judged(spec) }},
 
 -- captures that overlap after a restart say the same twice: the first one counts
 numbered as (
@@ -29,7 +26,7 @@ numbered as (
         and not cdc_has_bad_value
 )
 
-{{ spark_cdc._select_events('gbase_capture', batch, {
+{{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
     'cdc_sequence': 'cdc_sequence',
     'cdc_commit_sequence': 'cdc_commit_sequence',
@@ -38,17 +35,17 @@ numbered as (
     'cdc_changed_columns': 'case when not cdc_before_has_bad_value then cdc_changed_columns end',
     'cdc_present_columns': 'cdc_present_columns',
     'cdc_before': 'case when not cdc_before_has_bad_value then cdc_before end',
-    'cdc_metadata': spark_cdc._gbase_metadata(layout),
+    'cdc_metadata': spark_cdc._gbase_metadata(spec),
 }, table, 'numbered') }}
 where cdc_number = 1
 {%- endmacro -%}
 
 
 {#- What else the source says of a change. -#}
-{%- macro _gbase_metadata(layout) -%}
+{%- macro _gbase_metadata(spec) -%}
 named_struct(
     'capture_id', capture_id,
-    'table_id', {{ layout.table_id }},
+    'table_id', {{ spec.table_id }},
     'user_id', user_id,
     'began_at', began_at
 )
@@ -56,16 +53,16 @@ named_struct(
 
 
 {#- One row for each record or tail that cannot be read, and each delivery of the chunk where it begins. -#}
-{%- macro _quarantine_gbase_capture(layout) -%}
-{{ spark_cdc._gbase_items(layout) }},
+{%- macro _quarantine_gbase_capture(spec) -%}
+{{ spark_cdc._gbase_items(spec) }},
 
 deliveries as (
     select
         capture_id,
         chunk_number,
         payload,
-        {{ spark_cdc._raw_json(layout.types_there) | indent(8) }} as cdc_raw
-    from {{ layout.relation }}
+        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
+    from {{ spec.relation }}
 )
 
 select
@@ -91,8 +88,8 @@ where capture_id is null or chunk_number is null or payload is null
 
 
 {#- The four counts, for `raw_counts`. A chunk is in quarantine if any part of it is, else used if any record of it is. -#}
-{%- macro _raw_counts_gbase_capture(layout) -%}
-{{ spark_cdc._gbase_items(layout) }},
+{%- macro _raw_counts_gbase_capture(spec) -%}
+{{ spark_cdc._gbase_items(spec) }},
 
 -- the chunks at both ends of each record, and those between
 reached as (
@@ -132,7 +129,7 @@ judged_chunks as (
         or coalesce(reached.is_refused, false)
         or coalesce(between_ends.is_refused, false) as is_refused,
         reached.is_refused is not null or between_ends.is_refused is not null as is_used
-    from {{ layout.relation }} as chunks_there
+    from {{ spec.relation }} as chunks_there
     left join reached
         on
             cast(chunks_there.capture_id as string) = reached.capture_id

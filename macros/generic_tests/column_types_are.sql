@@ -13,13 +13,13 @@
         'models: [{name: orders, data_tests: [spark_cdc.column_types_are], columns: [{name: order_id, data_type: bigint}]}]'
     ) }}
 {%- endif -%}
-{%- set declared, there, types_there, problems, both = {}, {}, {}, [], [] -%}
+{%- set declared, there, raw_columns, problems, both = {}, {}, {}, [], [] -%}
 {%- for column in node.columns.values() if column.data_type -%}
     {%- do declared.update({column.name | lower: column.data_type}) -%}
 {%- endfor -%}
 {%- for name, data_type in spark_cdc._described(relation).items() -%}
     {%- do there.update({name | lower: name}) -%}
-    {%- do types_there.update({name | lower: data_type}) -%}
+    {%- do raw_columns.update({name | lower: data_type}) -%}
 {%- endfor -%}
 {%- for name in there if name not in declared -%}
     {%- do problems.append({'name': there[name], 'declared': none, 'problem': 'is not declared, or without data_type'}) -%}
@@ -39,18 +39,18 @@ with types as (
                 -- types as the YAML spells them, however long
                 -- noqa: disable=LT05
                 {%- for name in both %}
-                {%- set has_lengths = modules.re.search('\\bchar|\\bvarchar', (declared[name] ~ ' ' ~ types_there[name]) | lower) %}
+                {%- set has_lengths = modules.re.search('\\bchar|\\bvarchar', (declared[name] ~ ' ' ~ raw_columns[name]) | lower) %}
                 {%- set type_declared = spark_cdc._spelled(declared[name], with_lengths=true) %}
-                {%- set type_there = spark_cdc._spelled(types_there[name], with_lengths=true) %}
+                {%- set type_there = spark_cdc._spelled(raw_columns[name], with_lengths=true) %}
                 named_struct(
                     'column_name', {{ spark_cdc._literal(there[name]) }},
-                    {%- if not has_lengths or type_declared == type_there or ' more fields' in types_there[name] %}
+                    {%- if not has_lengths or type_declared == type_there or ' more fields' in raw_columns[name] %}
                     {%- set spaced = declared[name] if '`' in declared[name] else modules.re.sub(',\\s*', ', ', declared[name]) %}
                     'declared', typeof(cast(null as {{ spaced }})),
                     'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
                     {%- else %}
                     'declared', {{ spark_cdc._literal(declared[name]) }},
-                    'actual', {{ spark_cdc._literal(types_there[name]) }}
+                    'actual', {{ spark_cdc._literal(raw_columns[name]) }}
                     {%- endif %}
                 ){{ ',' if not loop.last or problems }}
                 {%- endfor %}

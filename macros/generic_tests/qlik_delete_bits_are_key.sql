@@ -3,16 +3,16 @@
     model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none
 ) -%}
 {%- if execute -%}
-{%- set layout = spark_cdc._layout_qlik_change_table(
+{%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
 {#- of all data columns, also those that `columns` leaves out -#}
 {%- set bits = {} -%}
-{%- for name in layout.types_there if name not in layout.headers.values() -%}
-    {%- do bits.update({name: layout.first_bit + loop.index0}) -%}
+{%- for name in spec.raw_columns if name not in spec.headers.values() -%}
+    {%- do bits.update({name: spec.first_bit + loop.index0}) -%}
 {%- endfor -%}
-{%- set of_all = dict(layout, bits=bits) -%}
-{{ spark_cdc._qlik_change_table_rows(layout) }},
+{%- set of_all = dict(spec, bits=bits) -%}
+{{ spark_cdc._qlik_change_table_rows(spec) }},
 
 deletes as (
     select
@@ -24,11 +24,11 @@ deletes as (
             {%- endfor %}
         )) as columns_with_bit,
         array(
-            {%- for name in bits if name | lower in layout.key | map('lower') -%}
+            {%- for name in bits if name | lower in spec.key | map('lower') -%}
             {{ spark_cdc._literal(name) }}{{ ', ' if not loop.last }}
             {%- endfor -%}
         ) as declared_key,
-        {{ spark_cdc._qlik_mask_is_good(layout) | indent(8) }} as mask_is_good
+        {{ spark_cdc._qlik_mask_is_good(spec) | indent(8) }} as mask_is_good
     from distinct_rows
     where cdc_operation = 'delete' and cdc_mask_as_written is not null
 )

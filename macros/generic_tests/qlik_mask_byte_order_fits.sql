@@ -10,24 +10,24 @@
 {%- endfor -%}
 {#- the decoder wants a key; the test does not look at it -#}
 {%- set key = (columns | list if columns is mapping else data_columns or there)[-1:] -%}
-{%- set layout = spark_cdc._layout_qlik_change_table(
+{%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
 {%- set example = "qlik_mask_byte_order_fits: {arguments: {leave_out: [photo]}}" -%}
 {%- set left_out = spark_cdc._resolve_names(
-    'qlik_mask_byte_order_fits', 'leave_out', leave_out, layout.columns | list, example
+    'qlik_mask_byte_order_fits', 'leave_out', leave_out, spec.columns | list, example
 ) -%}
-{%- set names = layout.columns | list | reject('in', left_out) | list -%}
-{%- set other_order = 'little' if layout.byte_order == 'big' else 'big' -%}
-{%- set other = dict(layout, byte_order=other_order) -%}
-{{ spark_cdc._qlik_change_table_rows(layout) }},
+{%- set names = spec.columns | list | reject('in', left_out) | list -%}
+{%- set other_order = 'little' if spec.byte_order == 'big' else 'big' -%}
+{%- set other = dict(spec, byte_order=other_order) -%}
+{{ spark_cdc._qlik_change_table_rows(spec) }},
 
 inserts as (
     select
         * except (cdc_mask),
         -- whole bytes, for the other way
         concat(repeat('0', length(cdc_mask) % 2), cdc_mask) as cdc_mask,
-        {{ spark_cdc._qlik_test_insert_fits(layout, names) | indent(8) }} as mask_fits
+        {{ spark_cdc._qlik_test_insert_fits(spec, names) | indent(8) }} as mask_fits
     from judged_alone
     where cdc_operation = 'insert' and cdc_mask_as_written is not null
 ),
@@ -36,7 +36,7 @@ inserts as (
 reread as (
     select
         * except (
-            {%- for word in range(spark_cdc._qlik_word_count(layout)) %}
+            {%- for word in range(spark_cdc._qlik_word_count(spec)) %}
             cdc_mask_{{ word }},
             {%- endfor %}
             cdc_mask_rest
@@ -52,7 +52,7 @@ select
     cdc_mask_as_written as change_mask,
     case
         when {{ spark_cdc._qlik_test_insert_fits(other, names) | indent(8) }}
-            then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ layout.byte_order }} the mask does not fit'
+            then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ spec.byte_order }} the mask does not fit'
         else concat(
             'the mask fits in neither order: mask_byte_order cannot help. See header_prefix and header_columns;',
             ' columns, where the relation has columns that are none of the table\'s; leave_out, for large objects'
@@ -63,11 +63,11 @@ from reread
 {%- endtest -%}
 
 {#- Whether the mask of an insert has the bit of every column with a value, and none that belongs to no data column. -#}
-{%- macro _qlik_test_insert_fits(layout, names) -%}
+{%- macro _qlik_test_insert_fits(spec, names) -%}
 (
-    {{ spark_cdc._qlik_mask_is_good(layout) | indent(4) }}
+    {{ spark_cdc._qlik_mask_is_good(spec) | indent(4) }}
     {%- for name in names %}
-    and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(layout, name) }})
+    and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(spec, name) }})
     {%- endfor %}
 )
 {%- endmacro -%}

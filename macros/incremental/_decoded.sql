@@ -1,28 +1,25 @@
 {#- Runs of models of change events and of quarantined rows.
 
-    The model keeps every raw row that it has read in <model>__cdc_raw_<run>, since rows may leave the raw relation. A run looks
-    for rows of the raw relation that are not there, reads with them the older rows that they can change the meaning of,
-    decodes those and puts the difference into the model. Then it adds the new rows to those it has read: a run that is
-    killed before that finds them again, and comes to the same.
+    A run looks for rows of the raw relation that it has not read (_raw_rows.sql), reads with them the older rows that they can
+    change the meaning of, decodes those and puts the difference into the model. Then it adds the new rows to those it has
+    read: a run that is killed before that finds them again, and comes to the same.
 
-    What a decoder gives to this, in its macro _together_<decoder>(layout), a dict:
-      group            SQL over a raw row, text: two raw rows matter for each other only where it is the same (in Qlik's
-                       change tables the time part of the change sequence). NULL: the row matters for no other.
-      sequence_prefix  the group is the first so many characters of the cdc_sequence of each event made of the row.
-    A decoder of which that cannot be said has a macro _run_<decoder>(run) of its own, which does all this its way. -#}
+    Which older rows those are says _dependencies_<decoder>(spec); `decode` in _macros.yml has its keys. Of a decoder without
+    it all rows are decoded. One whose parser has a state has _resume_<decoder>(spec) instead (_resumed.sql). -#}
 
 {%- macro _run_decoded(run) -%}
-    {%- set layout = run.call.layout -%}
-    {%- set together = spark_cdc._of_decoder('together', run.call.decoder)(layout) -%}
+    {%- set resume = spark_cdc._part_of_decoder('cdc_incremental', 'resume', run.call.decoder, is_optional=true) -%}
     {%- do run.update({
         'raw': spark_cdc._helper('raw_' ~ run.suffix) if run.is_full
             else this.incorporate(path={'identifier': run.properties['spark_cdc.raw']}, type='table'),
         'replaced': spark_cdc._helper('replaced'),
         'missing': spark_cdc._helper('missing_' ~ run.suffix),
         'read': spark_cdc._helper('read_' ~ run.suffix),
-        'together': together,
-        'raw_watermark': spark_cdc._raw_watermark(layout),
+        'groups': spark_cdc._helper('groups_' ~ run.suffix),
+        'resume': resume,
+        'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
     }) -%}
+    {%- do spark_cdc._add_dependencies(run) -%}
     {%- if not run.is_full and run.raw.identifier | lower not in run.helpers -%}
         {{ spark_cdc._stop(
             'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
@@ -32,320 +29,228 @@
     {%- elif not run.is_full -%}
         {%- do run_query('refresh table ' ~ run.raw) -%}
     {%- endif -%}
-    {%- if run.is_full or run.properties['spark_cdc.definition'] != run.definition -%}
+    {%- if run.is_full or run.is_other -%}
         {%- do spark_cdc._number_run(run) -%}
     {%- endif -%}
-    {%- if '_run_' ~ run.call.decoder in spark_cdc -%}
-        {%- do spark_cdc['_run_' ~ run.call.decoder](run) -%}
-    {%- elif run.is_full -%}
-        {%- do spark_cdc._decode_all(run) -%}
+    {%- if run.is_full -%}
+        {#- copied first, so that all is read from one state -#}
+        {%- do spark_cdc._copy_raw_rows(run) -%}
+        {%- do spark_cdc._decode_all(run, {
+            'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
+        }) -%}
     {%- else -%}
         {%- do spark_cdc._read_new_rows(run) -%}
-        {%- if run.properties['spark_cdc.definition'] != run.definition -%}
-            {%- do spark_cdc._decode_again(run) -%}
-        {%- elif run.has_new_rows -%}
-            {%- do spark_cdc._decode_new_rows(run) -%}
-        {%- else -%}
+        {%- set extent = 'anew' if run.is_other else spark_cdc._extent(run) -%}
+        {%- if extent == 'anew' -%}
+            {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.spec.relation)) -%}
+            {%- do spark_cdc._keep_undecoded_rows(run) -%}
+            {%- do spark_cdc._decode_all(run, {'spark_cdc.generation': run.batch}) -%}
+        {%- elif extent == 'nothing' -%}
             {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {%- elif resume -%}
+            {%- do spark_cdc._resume_with_new_rows(run) -%}
+        {%- else -%}
+            {%- do spark_cdc._decode_new_rows(run, extent) -%}
         {%- endif -%}
         {%- do spark_cdc._drop_new_rows(run) -%}
     {%- endif -%}
 {%- endmacro -%}
 
 
-{#- The select that the model is, over the raw rows in `relation`. -#}
-{%- macro _decoded(run, relation) -%}
-    {%- set layout = dict(run.call.layout, relation=relation) -%}
-    {%- if run.call.builds == 'events' -%}
-        {{ return(spark_cdc['_events_' ~ run.call.decoder](layout, run.batch)) }}
+{#- Adds to a run what its decoder says of dependencies, and whether the kept rows or the model are of another call. Where these
+    were written by a version of this package that did not note the dependencies, they are as now. -#}
+{%- macro _add_dependencies(run) -%}
+    {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if'] -%}
+    {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
+    {%- set given = dependencies(dict(
+        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.read),
+        built=run.target, builds=run.call.builds
+    )) if dependencies else {} -%}
+    {%- set wrong = given.keys() | reject('in', keys) | list -%}
+    {%- if wrong or (given.group and not given.event_group) or (given.identity and not given.group) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'the dependencies of the decoder ' ~ run.call.decoder ~ ' have ' ~ given.keys() | list | join(', '),
+            'group and event_group, and besides those ' ~ keys[2:] | join(', '), "{'group': 'left(position, 16)', 'event_group': 'left(cdc_sequence, 16)'}"
+        ) }}
     {%- endif -%}
-    {{ return(spark_cdc['_quarantine_' ~ run.call.decoder](layout)) }}
-{%- endmacro -%}
-
-{#- Copies the rows that the raw relation has now. -#}
-{%- macro _copy_raw_rows(run) -%}
-    {%- do run_query(spark_cdc._create_as(
-        run, run.raw, spark_cdc._delivered(run, run.call.layout.relation), spark_cdc._statistics_of_raw(run)
-    )) -%}
-    {%- do spark_cdc._keep_watermark(run, run.raw) -%}
-{%- endmacro -%}
-
-{#- A full refresh: from the rows that the raw relation has now. They are copied first, so that all is read from one state. -#}
-{%- macro _decode_all(run) -%}
-    {%- do spark_cdc._copy_raw_rows(run) -%}
-    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {
-        'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
+    {%- set kept_by = local_md5(tojson([given.get('group'), given.get('identity'), given.get('keeps')])) -%}
+    {%- set is_regrouped = run.properties.get('spark_cdc.kept_by', kept_by) not in ('', kept_by) -%}
+    {%- do run.update({
+        'dependencies': given,
+        'kept_by': kept_by,
+        'is_regrouped': is_regrouped,
+        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.definition,
     }) -%}
 {%- endmacro -%}
 
-{#- The call or its columns changed: everything is decoded anew, from the rows that were read and the new ones. -#}
-{%- macro _decode_again(run) -%}
-    {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.layout.relation)) -%}
-    {%- do spark_cdc._keep_undecoded_rows(run) -%}
-    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, run.raw), {'spark_cdc.generation': run.batch}) -%}
+{#- The select that the model is, over the raw rows in `relation`. `more` is what else the spec says: in an increment `built`, the
+    model as it was, and `new_rows`, those of the raw rows that are new. -#}
+{%- macro _decoded(run, relation, more={}) -%}
+    {%- set select = spark_cdc._part_of_decoder('cdc_incremental', run.call.builds, run.call.decoder) -%}
+    {{ return(select(dict(run.call.spec, relation=relation, batch=run.batch, **dict(more)))) }}
 {%- endmacro -%}
 
-{#- Adds the new rows to those that were read before anything is made of them. Whatever becomes of this run, and of the edit
-    that it is for, a later one then knows that the model is not made of all rows that were read. -#}
-{%- macro _keep_undecoded_rows(run) -%}
-    {%- if run.has_new_rows -%}
-        {%- do spark_cdc._check_claim(run) -%}
-        {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': ''}) -%}
-        {%- do spark_cdc._keep_new_rows(run) -%}
+{#- The model, from all rows that were read. -#}
+{%- macro _decode_all(run, properties) -%}
+    {%- if run.resume -%}
+        {%- do spark_cdc._resume_all(run, properties) -%}
+    {%- else -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, spark_cdc._raw_columns_of(run, run.raw)), properties) -%}
     {%- endif -%}
 {%- endmacro -%}
 
+{#- How much an increment has to decode: nothing, groups or all. -#}
+{%- macro _extent(run) -%}
+    {%- set dependencies = run.dependencies -%}
+    {%- if run.resume -%}
+        {{ return('groups' if run.has_new_rows else 'nothing') }}
+    {%- elif not dependencies.group -%}
+        {#- without dependencies nothing is known of what look-ups answer -#}
+        {%- set is_asked = not dependencies and (run.call.spec.lookups or run.call.spec.as_of) -%}
+        {%- if dependencies.again -%}
+            {%- set is_asked = run_query('select 1 from (' ~ dependencies.again ~ ') as again limit 1') | length > 0 -%}
+        {%- endif -%}
+        {{ return('all' if run.has_new_rows or is_asked else 'nothing') }}
+    {%- elif run.has_new_rows and dependencies.all_if
+        and run_query('select 1 from (' ~ dependencies.all_if ~ ') as all_if limit 1') | length > 0 -%}
+        {{ return('all') }}
+    {%- elif run.has_new_rows -%}
+        {{ return('groups') }}
+    {%- elif dependencies.again
+        and run_query('select 1 from (' ~ dependencies.again ~ ') as again limit 1') | length > 0 -%}
+        {{ return('groups') }}
+    {%- endif -%}
+    {{ return('nothing') }}
+{%- endmacro -%}
+
+
 {#- An increment. -#}
-{%- macro _decode_new_rows(run) -%}
-    {%- set new = run_query(
-        'select min(cdc_group), max(cdc_group) from ' ~ run.read
-    ).rows[0] -%}
-    {%- do spark_cdc._read_related_rows(run, new[0], new[1]) -%}
+{%- macro _decode_new_rows(run, extent) -%}
+    {%- if not run.has_new_rows -%}{%- do spark_cdc._begin_increment(run) -%}{%- endif -%}
+    {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new') if run.has_new_rows else none} -%}
+    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- set is_events = run.call.builds == 'events' -%}
+    {%- set affected, sql = {}, '' -%}
+    {%- if extent == 'groups' -%}
+        {%- set affected = spark_cdc._read_affected_rows(run) -%}
+        {%- set decoded = spark_cdc._decoded(run, spark_cdc._raw_columns_of(run, run.read), more) -%}
+        {%- set sql = spark_cdc._events_difference(run, decoded, affected) if is_events
+            else spark_cdc._quarantine_difference(run, decoded) -%}
+    {%- else -%}
+        {%- set decoded = spark_cdc._decoded(run, spark_cdc._all_raw_rows(run), more) -%}
+        {%- set sql = spark_cdc._events_difference(run, decoded) if is_events else '' -%}
+    {%- endif -%}
     {#- else a row that another run has just added is there twice -#}
     {%- do spark_cdc._check_claim(run, run.raw) -%}
-    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
-    {%- if run.call.builds == 'events' -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._events_difference(run, new[0], new[1])) -%}
+    {%- if is_events -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
-        {%- do spark_cdc._store_increment(
-            run, increment, ['cdc_sequence'], run.get('watermark'),
-            spark_cdc._sequence_range('stored.cdc_sequence', new[0], new[1])
-        ) -%}
-    {%- else -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._difference_of_quarantine(run)) -%}
+        {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
+            if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], run.get('watermark'), range) -%}
+    {%- elif extent == 'groups' -%}
+        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
         {%- do spark_cdc._store_increment(run, increment, ['raw'], run.get('watermark'), is_unique=false) -%}
+    {%- else -%}
+        {%- do spark_cdc._store_all(run, decoded, {}) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}
 
 
-{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; a NULL does
-    not count, so a column that is added later changes no old row; those within a nested value do, which is hashed as JSON)
-    and the group. Where they are kept a varchar is a string, so that it may become longer. -#}
-{%- macro _delivered(run, relation) -%}
-    {%- set parts = [] -%}
-    {%- for name, data_type in run.call.layout.types_there.items() -%}
-        {%- set value = spark_cdc._quote(name) -%}
-        {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
-            {%- set json = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
-            {%- set value = 'if(' ~ value ~ ' is null, null, ' ~ json ~ ')' -%}
-        {%- endif -%}
-        {%- do parts.append(
-            'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
-        ) -%}
-    {%- endfor -%}
-select
-    {%- for name, data_type in run.call.layout.types_there.items() %}
-        {%- set column = spark_cdc._quote(name) %}
-    {{ 'cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column }},
-    {%- endfor %}
-    xxhash64(
-        {{ parts | join(',\n') | indent(8) }}
-    ) as cdc_hash_1,
-    xxhash64(
-        'second',
-        {{ parts | join(',\n') | indent(8) }}
-    ) as cdc_hash_2,
-    {{ run.together.group | indent(4) }} as cdc_group
-from {{ relation }}
-{%- endmacro -%}
-
-{#- The type that a raw column has where the rows that were read are kept: not each format has all. -#}
-{%- macro _type_as_kept(data_type, file_format) -%}
-    {%- set type_there = data_type | lower -%}
-    {%- if type_there.startswith('varchar(') or (file_format == 'iceberg' and type_there.startswith(('char(', 'string'))) -%}
-        {{ return('string') }}
-    {%- elif file_format == 'iceberg' and type_there in ('tinyint', 'smallint') -%}
-        {{ return('int') }}
-    {%- endif -%}
-    {{ return(data_type) }}
-{%- endmacro -%}
-
-{#- Whether rows of the first type go on with those that are kept, of the second. Of a struct with many fields Spark does not
-    tell the type. -#}
-{%- macro _is_kept_as(type_now, type_kept, file_format) -%}
-    {%- if '<' not in type_now ~ type_kept -%}
-        {{ return(type_now | lower == type_kept | lower) }}
-    {%- endif -%}
-    {{ return(
-        ' more fields' in type_now ~ type_kept
-        or spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)
-    ) }}
-{%- endmacro -%}
-
-{#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
-    there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
-    then sends to where the rows are, of which none but the new ones are shuffled. -#}
-{%- macro _read_new_rows(run) -%}
-    {%- set kept = {} -%}
-    {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group') -%}
-        {%- do kept.update({name | lower: data_type}) -%}
-    {%- endfor -%}
-    {%- for name in kept if name not in run.call.layout.types_there | map('lower') -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental',
-            'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ', which ' ~ run.call.layout.relation ~ ' has no longer',
-            'the columns that it had (a view can add them); to build the model anew, from the rows that the raw relation has now',
-            'dbt run --full-refresh --select ' ~ model.name
-        ) }}
-    {%- endfor -%}
-    {%- set added = [] -%}
-    {%- for name, data_type in run.call.layout.types_there.items() -%}
-        {%- set type_now = spark_cdc._type_as_kept(data_type, run.file_format) -%}
-        {%- set type_kept = kept.get(name | lower) -%}
-        {%- if type_kept is none -%}
-            {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ type_now) -%}
-        {%- elif not spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
-            {#- by their hashes all rows would be others -#}
-            {{ spark_cdc._stop(
-                'cdc_incremental',
-                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
-                'the type that it had (a view can cast it); to build the model anew, from the rows that the raw relation has now',
-                'dbt run --full-refresh --select ' ~ model.name
-            ) }}
-        {%- endif -%}
-    {%- endfor -%}
-    {%- if added -%}
-        {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
-    {%- endif -%}
-    {%- do spark_cdc._note_version(run, run.raw) -%}
-    {%- set since = spark_cdc._since_watermark(run) -%}
-    {%- set delivered = spark_cdc._delivered(run, '(select * from ' ~ run.call.layout.relation ~ ') as cdc_rows\n' ~ since) -%}
-    {%- set missing -%}
-create table {{ run.missing }} using parquet as
-with counted as (
-    select
-        cdc_hash_1,
-        cdc_hash_2,
-        1 as cdc_times
-    from (
-        {{ delivered | indent(8) }}
-    ) as delivered
-    union all
-    select
-        cdc_hash_1,
-        cdc_hash_2,
-        -1 as cdc_times
-    from {{ run.raw }} as cdc_rows
-    {{ since | indent(4) }}
-)
-
-select
-    cdc_hash_1,
-    cdc_hash_2,
-    sum(cdc_times) as cdc_times
-from counted
-group by cdc_hash_1, cdc_hash_2
-having sum(cdc_times) > 0
-    {%- endset -%}
-    {%- do run_query(missing) -%}
-    {%- do run.update({'has_new_rows': run_query('select 1 from ' ~ run.missing ~ ' limit 1') | length > 0}) -%}
+{#- Adds to `run.read`, which has the new rows, the older ones that are decoded with them, and says which groups are affected:
+    a relation with their cdc_group, and the bounds between which they lie. Rows in which only an identity is shared with
+    theirs are read, too, as cdc_is_context: what is made of those stays as it is. Of rows without a group, the deliveries of the
+    same row are read, for their number, and those with such an identity. -#}
+{%- macro _read_affected_rows(run) -%}
+    {%- set dependencies = run.dependencies -%}
+    {%- set names = spark_cdc._kept_columns(run) -%}
+    {%- set groups = run.read -%}
     {%- if not run.has_new_rows -%}
-        {%- if run.properties.get('spark_cdc.raw_is_partial') -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': ''}) -%}
-        {%- endif -%}
-        {{ return(none) }}
+        {%- do run_query(
+            'create table ' ~ run.read ~ ' using parquet as\nselect ' ~ names ~ spark_cdc._flags(run, 'true')
+            ~ ' from ' ~ run.raw ~ ' limit 0'
+        ) -%}
     {%- endif -%}
-    {%- do spark_cdc._note_version(run, run.target) -%}
-    {%- do spark_cdc._number_run(run) -%}
-    {%- set new_rows -%}
-create table {{ run.read }} using parquet as
-with delivered as (
-    {{ delivered | indent(4) }}
-),
-
-numbered as (
-    select
-        delivered.*,
-        missing.cdc_times,
-        row_number() over (
-            partition by delivered.cdc_hash_1, delivered.cdc_hash_2
-            order by delivered.cdc_hash_1
-        ) as cdc_number
-    from delivered
-    inner join {{ run.missing }} as missing
-        on delivered.cdc_hash_1 = missing.cdc_hash_1 and delivered.cdc_hash_2 = missing.cdc_hash_2
+    {%- if dependencies.again or dependencies.identity -%}
+        {%- set groups = run.groups -%}
+        {%- set sql -%}
+create table {{ run.groups }} using parquet as
+select distinct cdc_group from (
+    select cdc_group from {{ run.read }}
+    {%- if dependencies.again %}
+    union all
+    select cdc_group from (
+        {{ dependencies.again | indent(8) }}
+    ) as again (cdc_group)
+    {%- endif %}
+    {%- if dependencies.identity %}
+    union all
+    select cdc_group from {{ run.raw }}
+    where cdc_identity in (select cdc_identity from {{ run.read }})
+    {%- endif %}
+) as affected
+where cdc_group is not null
+        {%- endset -%}
+        {%- do run_query(sql) -%}
+    {%- endif -%}
+    {%- set bounds = run_query('select min(cdc_group), max(cdc_group) from ' ~ groups).rows[0] -%}
+    {%- set in_groups = 'false' -%}
+    {%- if bounds[0] is not none -%}
+        {%- set in_groups = 'cdc_group >= ' ~ spark_cdc._literal(bounds[0]) ~ '\n    and cdc_group <= ' ~ spark_cdc._literal(bounds[1])
+            ~ '\n    and cdc_group in (select cdc_group from ' ~ groups ~ ')' -%}
+    {%- endif -%}
+    {%- set sql -%}
+insert into {{ run.read }} ({{ names }}, cdc_is_new{{ ', cdc_is_context' if dependencies.identity }})
+    {%- if dependencies.identity %}
+with identities as (
+    select cdc_identity from {{ run.read }}
+    union
+    select cdc_identity from {{ run.raw }}
+    where
+        {{ in_groups | indent(4) }}
 )
 
-select
-    * except (cdc_times, cdc_number),
-    true as cdc_is_new
-from numbered
-where cdc_number <= cdc_times
-    {%- endset -%}
-    {%- do run_query(new_rows) -%}
-    {%- do spark_cdc._keep_watermark(run, run.read) -%}
-{%- endmacro -%}
-
-{%- macro _drop_new_rows(run) -%}
-    {%- do spark_cdc._drop(run.missing) -%}
-    {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.read) -%}{%- endif -%}
-{%- endmacro -%}
-
-{#- Adds to `run.read` the older rows that the new ones are decoded with: those of their groups, which all lie between
-    `low` and `high`; of rows without a group the deliveries of the same row, for their number. -#}
-{%- macro _read_related_rows(run, low, high) -%}
-    {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
-    {%- set sql -%}
-insert into {{ run.read }} ({{ names }}, cdc_is_new)
-    {%- if low is not none %}
-select {{ names }}, false as cdc_is_new
+    {%- endif %}
+    {%- if bounds[0] is not none %}
+select {{ names }}{{ spark_cdc._flags(run, 'false') }}
 from {{ run.raw }}
 where
-    cdc_group >= {{ spark_cdc._literal(low) }}
-    and cdc_group <= {{ spark_cdc._literal(high) }}
-    and cdc_group in (select cdc_group from {{ run.read }})
+    {{ in_groups }}
 union all
     {%- endif %}
-select {{ names }}, false as cdc_is_new
+select {{ names }}{{ spark_cdc._flags(run, 'false') }}
 from {{ run.raw }}
 where
     cdc_group is null
-    and (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }} where cdc_group is null)
+    and (
+        (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }} where cdc_group is null)
+        {{ 'or cdc_identity in (select cdc_identity from identities)' if dependencies.identity }}
+    )
+    {%- if dependencies.identity %}
+union all
+select {{ names }}{{ spark_cdc._flags(run, 'false', 'true') }}
+from {{ run.raw }} as kept
+left anti join {{ groups }} as affected
+    on kept.cdc_group = affected.cdc_group
+where
+    cdc_group is not null
+    and cdc_identity in (select cdc_identity from identities)
+    {%- endif %}
     {%- endset -%}
     {%- do run_query(sql) -%}
+    {%- do run.update({'affected': {'groups': groups, 'low': bounds[0], 'high': bounds[1]}}) -%}
+    {{ return(run.affected) }}
 {%- endmacro -%}
 
-{#- How often new rows are added to files of raw rows before all are written again. The variable is for tests and not public. -#}
-{%- macro _additions_before_rewrite() -%}
-    {{ return(var('spark_cdc_internal_additions_before_rewrite', 100)) }}
-{%- endmacro -%}
-
-{#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
-    after a hundred times all rows are written anew, into another table. -#}
-{%- macro _keep_new_rows(run) -%}
-    {%- if not run.has_new_rows -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- set names = spark_cdc._column_list(run.call.layout.types_there) ~ ', cdc_hash_1, cdc_hash_2, cdc_group' -%}
-    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
-    {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
-    {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
-        {%- if run.file_format == 'parquet' -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
-        {%- endif -%}
-        {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
-        {%- if run.file_format == 'parquet' -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1, 'spark_cdc.raw_is_partial': ''}) -%}
-        {%- endif -%}
-    {%- else -%}
-        {%- do run.update({'raw': spark_cdc._helper('raw_' ~ run.suffix)}) -%}
-        {%- do run_query(spark_cdc._create_as(
-            run, run.raw,
-            'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
-            ~ '\nunion all\n' ~ new_rows
-        )) -%}
-        {%- do spark_cdc._check_claim(run) -%}
-        {%- do spark_cdc._store_properties(run, {
-            'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.raw_is_partial': ''
-        }) -%}
-    {%- endif -%}
+{#- What `run.read` says of a row besides the columns that are kept. -#}
+{%- macro _flags(run, is_new, is_context='false') -%}
+    , {{ is_new }} as cdc_is_new{{ ', ' ~ is_context ~ ' as cdc_is_context' if run.dependencies.identity }}
 {%- endmacro -%}
 
 
-{#- Where the sequences lie whose groups lie between two groups. -#}
+{#- Where the sequences lie that begin with what lies between two texts. -#}
 {%- macro _sequence_range(column, low, high) -%}
     {%- if low is none -%}
         {{ return('false') }}
@@ -355,34 +260,58 @@ where
     ) }}
 {%- endmacro -%}
 
-{#- What changes in the model's events. -#}
-{%- macro _events_difference(run, low, high) -%}
+{#- The same of the sequences in an increment, as a condition on the rows that are stored. -#}
+{%- macro _range_of_increment(increment) -%}
+    {%- set bounds = run_query('select min(cdc_sequence), max(cdc_sequence) from ' ~ increment).rows[0] -%}
+    {{ return(spark_cdc._sequence_range('stored.cdc_sequence', bounds[0], bounds[1])) }}
+{%- endmacro -%}
+
+{#- What changes in the model's events: in those of affected groups, or in all. -#}
+{%- macro _events_difference(run, decoded, affected=none) -%}
+    {%- set existing, made = 'select * from ' ~ run.target, decoded -%}
+    {%- if affected -%}
+        {%- set in_groups = run.dependencies.event_group ~ ' in (select cdc_group from ' ~ affected.groups ~ ')' -%}
+        {%- set range = spark_cdc._sequence_range('cdc_sequence', affected.low, affected.high) ~ '\nand '
+            if run.dependencies.is_prefix else '' -%}
+        {%- set existing = existing ~ '\nwhere\n    ' ~ (range ~ in_groups) | indent(4) -%}
+        {%- if run.dependencies.identity -%}
+            {%- set made = 'select * from (\n    ' ~ decoded | indent(4) ~ '\n) as made\nwhere ' ~ in_groups -%}
+        {%- endif -%}
+    {%- endif -%}
+    {{ return(spark_cdc._difference_of_events(run, existing, made)) }}
+{%- endmacro -%}
+
+{#- The difference of two selects of events, as `_difference`, with the batch of the run. -#}
+{%- macro _difference_of_events(run, existing, made, goes='true') -%}
     {%- set columns = spark_cdc._described(run.target) -%}
     {%- do columns.pop('cdc_batch') -%}
-    {%- set existing -%}
-select * from {{ run.target }}
-where
-    {{ spark_cdc._sequence_range('cdc_sequence', low, high) }}
-    and left(cdc_sequence, {{ run.together.sequence_prefix }}) in (select cdc_group from {{ run.read }})
-    {%- endset -%}
 select
     *,
     {{ spark_cdc._literal(run.batch) }} as cdc_batch
 from (
-    {{ spark_cdc._difference(existing, spark_cdc._decoded(run, run.read), ['cdc_sequence'], columns, keep_old=true) | indent(4) }}
+    {{ spark_cdc._difference(existing, made, ['cdc_sequence'], columns, goes, keep_old=true) | indent(4) }}
 ) as difference
 {%- endmacro -%}
 
 {#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
     is known by its raw row alone, which may have several. -#}
-{%- macro _difference_of_quarantine(run) -%}
+{%- macro _quarantine_difference(run, decoded) -%}
+    {%- set has_context = run.dependencies.identity -%}
+    {{ return(spark_cdc._difference_of_entries(
+        run, run.read ~ (' where not cdc_is_context' if has_context else ''), decoded,
+        'raw in (select cdc_raw from rows_read)' if has_context else none
+    )) }}
+{%- endmacro -%}
+
+{#- The same, of the raw rows in `rows`, for those of the entries `made` that meet a condition. -#}
+{%- macro _difference_of_entries(run, rows, made, condition=none) -%}
 with entries as (
-    {{ spark_cdc._decoded(run, run.read) | indent(4) }}
+    {{ made | indent(4) }}
 ),
 
 rows_read as (
-    select distinct {{ spark_cdc._raw_json(run.call.layout.types_there) | indent(4) }} as cdc_raw
-    from {{ run.read }}
+    select distinct {{ spark_cdc.raw_json(run.call.spec.raw_columns) | indent(4) }} as cdc_raw
+    from {{ rows }}
 )
 
 select
@@ -401,6 +330,9 @@ select
     detail,
     raw
 from entries
+    {%- if condition %}
+where {{ condition }}
+    {%- endif %}
 {%- endmacro -%}
 
 {#- Keeps the events that are taken out or replaced: the models built on this one compute the keys that these name anew, and by
@@ -431,100 +363,4 @@ where cdc_old is not null
             {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.replaced) -%}
         {%- endif -%}
     {%- endif -%}
-{%- endmacro -%}
-
-
-{#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, names as the relation spells them; none where it is
-    not set. -#}
-{%- macro _raw_watermark(layout) -%}
-    {%- set given = config.get('raw_watermark') -%}
-    {%- if given is none -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- set example = "config(materialized='cdc_incremental', raw_watermark={'column': 'offset', 'within': ['topic', 'partition']})" -%}
-    {%- if given is not string and (given is not mapping or 'column' not in given or given.keys() | reject('in', ['column', 'within']) | list) -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental', 'raw_watermark is ' ~ given,
-            "the name of a column of the raw relation that never decreases, or {'column': …, 'within': [...]}", example
-        ) }}
-    {%- endif -%}
-    {%- set given = {'column': given} if given is string else given -%}
-    {%- set known = layout.types_there | list -%}
-    {%- set column = spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0] -%}
-    {%- set data_type = layout.types_there[column] -%}
-    {%- if '<' in data_type or data_type | lower == 'variant' -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental', 'raw_watermark is ' ~ column ~ ', of type ' ~ data_type, 'a column of numbers, times, text or binary', example
-        ) }}
-    {%- endif -%}
-    {{ return({
-        'column': column,
-        'type': data_type,
-        'within': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', given.get('within', []), known, example),
-    }) }}
-{%- endmacro -%}
-
-{#- The last value of the watermark in rows that were read now becomes a property of the model: from there on the next run
-    looks for the last one. -#}
-{%- macro _keep_watermark(run, relation) -%}
-    {%- set watermark = run.raw_watermark -%}
-    {%- if watermark is not none and not watermark.within -%}
-        {%- set last = spark_cdc._last_watermark(watermark, relation) -%}
-        {%- do run.update({'watermark': {spark_cdc._watermark_property(watermark): last} if last is not none else {}}) -%}
-    {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _watermark_property(watermark) -%}
-    spark_cdc.watermark.{{ watermark.column | lower }}
-{%- endmacro -%}
-
-{#- The last value of the watermark in a relation, as text; none where it has none that meets the condition. -#}
-{%- macro _last_watermark(watermark, relation, condition='true') -%}
-    {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
-    {%- set text = 'hex(' ~ last ~ ')' if watermark.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)' -%}
-    {{ return(run_query('select ' ~ text ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
-{%- endmacro -%}
-
-{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. None after a run
-    that was killed amid adding rows to those that were read, on parquet: the last value may be there, and lower ones not. -#}
-{%- macro _since_watermark(run) -%}
-    {%- set watermark = run.raw_watermark -%}
-    {%- if watermark is none or run.properties.get('spark_cdc.raw_is_partial') -%}
-        {{ return('') }}
-    {%- endif -%}
-    {%- set column = spark_cdc._quote(watermark.column) -%}
-    {%- if not watermark.within -%}
-        {%- set before = run.properties.get(spark_cdc._watermark_property(watermark)) -%}
-        {%- set last = none -%}
-        {%- if before -%}
-            {%- set last = spark_cdc._last_watermark(
-                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
-            ) -%}
-        {%- endif -%}
-        {#- no property, or of a run that was killed before it added its rows -#}
-        {%- set last = spark_cdc._last_watermark(watermark, run.raw) if last is none else last -%}
-        {%- if last is none -%}
-            {{ return('') }}
-        {%- endif -%}
-        {{ return(
-            'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, watermark.type)
-        ) }}
-    {%- endif -%}
-    {%- set within = [] -%}
-    {%- for name in watermark.within -%}
-        {%- do within.append('cdc_rows.' ~ spark_cdc._quote(name) ~ ' <=> last.' ~ spark_cdc._quote(name)) -%}
-    {%- endfor -%}
-    {%- set names = spark_cdc._column_list(watermark.within) -%}
-    {{ return(
-        'left anti join (select ' ~ names ~ ', max(' ~ column ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
-        ~ ') as last\n    on ' ~ within | join(' and ') ~ ' and cdc_rows.' ~ column ~ ' < last.cdc_last'
-    ) }}
-{%- endmacro -%}
-
-{#- A value, given as text, of a type; of binary as hexadecimal text. -#}
-{%- macro _cast_literal(value, data_type) -%}
-    {%- if data_type | lower == 'binary' -%}
-        {{ return('unhex(' ~ spark_cdc._literal(value) ~ ')') }}
-    {%- endif -%}
-    {{ return('cast(' ~ spark_cdc._literal(value) ~ ' as ' ~ data_type ~ ')') }}
 {%- endmacro -%}

@@ -22,7 +22,7 @@
     {%- endif -%}
     {%- if file_format == 'iceberg' and call.builds != 'quarantine' -%}
         {%- set collated = [] -%}
-        {%- for name, data_type in (call.layout.columns if call.layout else call.table.collated).items() if ' collate ' in data_type | lower -%}
+        {%- for name, data_type in (call.spec.columns if call.spec else call.table.collated).items() if ' collate ' in data_type | lower -%}
             {%- do collated.append(name) -%}
         {%- endfor -%}
         {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
@@ -212,7 +212,7 @@
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+            '(run|raw|replaced|missing|read|groups|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
         ) -%}
         {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
@@ -389,7 +389,7 @@ as
             {'cdc_valid_from': 'timestamp', 'cdc_valid_to': 'timestamp'},
         ],
     }[call.builds] -%}
-    {%- set table = call.layout or call.table -%}
+    {%- set table = call.spec or call.table -%}
     {%- set types = table.columns if table.columns is mapping else spark_cdc.columns_of(call.changes) -%}
     {%- for name in table.columns -%}
         {%- do (asked if name in table.key else others).update({name: types[name]}) -%}
@@ -399,13 +399,13 @@ as
 
 {#- Those of the raw rows that a model has read: runs ask by the group and the watermark. -#}
 {%- macro _statistics_of_raw(run) -%}
-    {%- set layout = run.call.layout -%}
+    {%- set spec = run.call.spec -%}
     {%- set watermark = run.raw_watermark -%}
     {%- set asked = {'cdc_group': 'string'} -%}
     {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
-        {%- do asked.update({name: layout.types_there[name]}) -%}
+        {%- do asked.update({name: spec.raw_columns[name]}) -%}
     {%- endfor -%}
-    {{ return(spark_cdc._statistics(run, asked, layout.types_there)) }}
+    {{ return(spark_cdc._statistics(run, asked, spec.raw_columns)) }}
 {%- endmacro -%}
 
 {#- Stops where a text column by which the model is partitioned has '' in `relation`: on parquet and Delta Spark stores NULL in
@@ -419,7 +419,7 @@ as
         {#- a truncate has no key -#}
         {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}
         {%- set found = ['select 1 from ' ~ relation ~ column ~ (' is null' if made_of else " = ''") ~ ' limit 1'] -%}
-        {%- if made_of and name not in (run.call.layout or run.call.table).key -%}
+        {%- if made_of and name not in (run.call.spec or run.call.table).key -%}
             {%- do found.append('select 1 from (' ~ made_of ~ ') as made_of' ~ column ~ " = '' limit 1") -%}
         {%- endif -%}
         {%- if run_query(found[0]) | length > 0 and run_query(found[-1]) | length > 0 -%}
@@ -547,6 +547,7 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.raw_added_to': run.properties.get('spark_cdc.raw_added_to', 0),
         'spark_cdc.raw_is_partial': run.properties.get('spark_cdc.raw_is_partial', ''),
         'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
+        'spark_cdc.kept_by': run.get('kept_by', ''),
     } -%}
     {%- do all_properties.update(run.get('watermark') or {}) -%}
     {%- do all_properties.update(properties or {}) -%}

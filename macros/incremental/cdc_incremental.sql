@@ -41,22 +41,22 @@
             "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
-    {%- set relation = calls[0].layout.relation if calls[0].layout else calls[0].changes -%}
-    {%- if relation.event_time_filter -%}
+    {%- set call = calls[0] -%}
+    {%- set relations = [call.changes] if not call.decoder else [call.spec.relation] + call.spec.lookups.values() | list -%}
+    {%- for relation in relations if relation and relation.event_time_filter -%}
         {{ spark_cdc._stop(
             'cdc_incremental', '--sample leaves out a part of ' ~ relation.schema ~ '.' ~ relation.identifier,
             'all of it: what a run leaves out, later ones would take for read', 'dbt run --select ' ~ model.name
         ) }}
-    {%- endif -%}
-    {{ return(calls[0]) }}
+    {%- endfor -%}
+    {{ return(call) }}
 {%- endmacro -%}
 
 {#- The select that a call gives: what the model is. -#}
 {%- macro _declared_select(call) -%}
-    {%- if call.builds == 'events' -%}
-        {{ return(spark_cdc['_events_' ~ call.decoder](call.layout, spark_cdc._batch())) }}
-    {%- elif call.builds == 'quarantine' -%}
-        {{ return(spark_cdc['_quarantine_' ~ call.decoder](call.layout)) }}
+    {%- if call.decoder -%}
+        {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
+        {{ return(select(dict(call.spec, batch=spark_cdc._batch()))) }}
     {%- endif -%}
     {{ return(spark_cdc._applied(call)) }}
 {%- endmacro -%}

@@ -3,7 +3,7 @@
 
 {#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
     The bit of a data column is its place in the change table, header columns counted. -#}
-{%- macro _layout_qlik_change_table(
+{%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
     qlik_sparse_updates=none
 ) -%}
@@ -108,7 +108,7 @@
         'relation': relation,
         'key': spark_cdc._resolve_key(me, key, table_columns | list, example),
         'columns': table_columns,
-        'types_there': in_relation,
+        'raw_columns': in_relation,
         'sources': sources,
         'headers': headers,
         'bits': bits,
@@ -125,39 +125,39 @@
 
 {#- CTEs from the raw rows on: to `distinct_rows`, each change sequence at most once as event and as before image; or,
     `as_delivered`, to `judged`, with every raw row and the reason why it is in quarantine. -#}
-{%- macro _qlik_change_table_rows(layout, as_delivered=false) -%}
-    {%- set headers = layout.headers -%}
-    {%- set names = layout.columns | list -%}
+{%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
+    {%- set headers = spec.headers -%}
+    {%- set names = spec.columns | list -%}
     {%- set casts, null_keys, collated = [], [], [] -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
-        {{ spark_cdc._qlik_header(layout, 'change_oper') }} as cdc_change_oper,
-        {{ spark_cdc._qlik_header(layout, 'operation') }} as cdc_operation_name,
-        {{ spark_cdc._qlik_mask(layout) | indent(8) }} as cdc_mask,
+        {{ spark_cdc._qlik_header(spec, 'change_oper') }} as cdc_change_oper,
+        {{ spark_cdc._qlik_header(spec, 'operation') }} as cdc_operation_name,
+        {{ spark_cdc._qlik_mask(spec) | indent(8) }} as cdc_mask,
         coalesce(
             {{ spark_cdc._qlik_operation(
-                spark_cdc._qlik_header(layout, 'change_oper'), spark_cdc._qlik_header(layout, 'operation')
+                spark_cdc._qlik_header(spec, 'change_oper'), spark_cdc._qlik_header(spec, 'operation')
             ) | indent(12) }} = 'before image',
             false
         ) as cdc_is_before,
         case
-            when rtrim({{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}) <> ''
-                then {{ spark_cdc._qlik_header(layout, 'transaction_id', trimmed=false) }}
+            when rtrim({{ spark_cdc._qlik_header(spec, 'transaction_id', trimmed=false) }}) <> ''
+                then {{ spark_cdc._qlik_header(spec, 'transaction_id', trimmed=false) }}
         end as cdc_transaction_id,
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
-        {{ spark_cdc._bytewise(spark_cdc._quote(headers[header]), layout.types_there[headers[header]]) }} as cdc_{{ header }},
+        {{ spark_cdc._bytewise(spark_cdc._quote(headers[header]), spec.raw_columns[headers[header]]) }} as cdc_{{ header }},
         {%- endfor %}
         named_struct(
             {%- for name in names %}
-            {%- set there = spark_cdc._quote(layout.sources[name]) %}
-            {%- set type_there = layout.types_there[layout.sources[name]] %}
-            {%- set value = spark_cdc._typed(there, type_there, layout.columns[name]) %}
+            {%- set there = spark_cdc._quote(spec.sources[name]) %}
+            {%- set type_there = spec.raw_columns[spec.sources[name]] %}
+            {%- set value = spark_cdc._typed(there, type_there, spec.columns[name]) %}
             {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
-            {%- if ' collate ' in layout.columns[name] | lower %}
-                {%- do collated.append(spark_cdc._bytewise(value, layout.columns[name])) %}
+            {%- if ' collate ' in spec.columns[name] | lower %}
+                {%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) %}
             {%- endif %}
-            {%- if name in layout.key %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
+            {%- if name in spec.key %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
             {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row,
@@ -165,7 +165,7 @@ with raw as (
         -- here: of a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
         {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
         {%- if as_delivered %}
-        {{ spark_cdc._raw_json(layout.types_there) | indent(8) }} as cdc_raw,
+        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
         {%- endif %}
         {%- if collated %}
         -- texts that their collation calls equal make different rows
@@ -174,8 +174,8 @@ with raw as (
         ) as cdc_bytes,
         {%- endif %}
         -- what makes two deliveries the same row, besides the columns above
-        {{ spark_cdc._qlik_header(layout, 'change_mask', trimmed=false) }} as cdc_mask_as_written
-    from {{ layout.relation }}
+        {{ spark_cdc._qlik_header(spec, 'change_mask', trimmed=false) }} as cdc_mask_as_written
+    from {{ spec.relation }}
 ),
 
 -- What a row says, and the reason why it says nothing. As generators, so that Spark reads each header once a row:
@@ -189,12 +189,12 @@ judged_alone as (
         lateral view inline(array(named_struct(
             'cdc_operation', {{ spark_cdc._qlik_operation('cdc_change_oper', 'cdc_operation_name') | indent(12) }},
             'cdc_other_operation', {{ spark_cdc._qlik_operation_in('cdc_operation_name', 'name') | indent(12) }},
-            {{ spark_cdc._qlik_mask_words(layout, named=true) | indent(12) }},
-            'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(layout) }}
+            {{ spark_cdc._qlik_mask_words(spec, named=true) | indent(12) }},
+            'cdc_mask_rest', {{ spark_cdc._qlik_mask_rest(spec) }}
         ))) header as
         cdc_operation,
         cdc_other_operation,
-        {%- for word in range(spark_cdc._qlik_word_count(layout)) %}
+        {%- for word in range(spark_cdc._qlik_word_count(spec)) %}
         cdc_mask_{{ word }},
         {%- endfor %}
         cdc_mask_rest
@@ -211,7 +211,7 @@ judged_alone as (
                     cdc_operation in ('insert', 'update')
                     and cdc_mask_as_written is not null
                     and not (
-                        {{ spark_cdc._qlik_mask_is_good(layout) | indent(24) }}
+                        {{ spark_cdc._qlik_mask_is_good(spec) | indent(24) }}
                     )
                     then 'bad_mask'
                 when cdc_operation in ('insert', 'update', 'delete') and cdc_has_null_key then 'null_key'
@@ -318,15 +318,15 @@ distinct_rows as (
 
 
 {#- A header column as text, NULL where the task did not write it. -#}
-{%- macro _qlik_header(layout, header, trimmed=true) -%}
-    {%- if header not in layout.headers -%}
+{%- macro _qlik_header(spec, header, trimmed=true) -%}
+    {%- if header not in spec.headers -%}
         cast(null as string)
     {%- elif trimmed -%}
-        rtrim(cast({{ spark_cdc._quote(layout.headers[header]) }} as string))
-    {%- elif layout.types_there[layout.headers[header]] | lower == 'binary' -%}
-        hex({{ spark_cdc._quote(layout.headers[header]) }})
+        rtrim(cast({{ spark_cdc._quote(spec.headers[header]) }} as string))
+    {%- elif spec.raw_columns[spec.headers[header]] | lower == 'binary' -%}
+        hex({{ spark_cdc._quote(spec.headers[header]) }})
     {%- else -%}
-        cast({{ spark_cdc._quote(layout.headers[header]) }} as string)
+        cast({{ spark_cdc._quote(spec.headers[header]) }} as string)
     {%- endif -%}
 {%- endmacro -%}
 
@@ -408,15 +408,15 @@ timestamp_micros(
 
 
 {#- The mask as hexadecimal digits; null where it is NULL or is not hexadecimal. -#}
-{%- macro _qlik_mask(layout) -%}
-    {%- if 'change_mask' not in layout.headers -%}
+{%- macro _qlik_mask(spec) -%}
+    {%- if 'change_mask' not in spec.headers -%}
         cast(null as string)
-    {%- elif layout.mask_is_binary -%}
-        hex({{ spark_cdc._quote(layout.headers['change_mask']) }})
+    {%- elif spec.mask_is_binary -%}
+        hex({{ spark_cdc._quote(spec.headers['change_mask']) }})
     {%- else -%}
-        {%- set text = 'trim(' ~ spark_cdc._quote(layout.headers['change_mask']) ~ ')' -%}
+        {%- set text = 'trim(' ~ spark_cdc._quote(spec.headers['change_mask']) ~ ')' -%}
         {%- set digits = spark_cdc._qlik_mask_digits(text) -%}
-        {%- if layout.byte_order == 'little' -%}
+        {%- if spec.byte_order == 'little' -%}
             {%- set digits = "concat(\n    repeat(\n        '0',\n        length(\n            " ~ digits | indent(12)
                 ~ "\n        ) % 2\n    ),\n    " ~ digits | indent(4) ~ "\n)" -%}
         {%- endif -%}
@@ -448,13 +448,13 @@ end
 {#- The mask in words of 56 bits, which fit in a bigint: 14 digits, missing ones zero. In a big-endian mask
     words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are counted
     from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
-{%- macro _qlik_word_count(layout) -%}
-    {{ return((layout.end_bit + 55) // 56) }}
+{%- macro _qlik_word_count(spec) -%}
+    {{ return((spec.end_bit + 55) // 56) }}
 {%- endmacro -%}
 
-{%- macro _qlik_mask_words(layout, named=false) -%}
-    {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
-        {%- if layout.byte_order == 'big' -%}
+{%- macro _qlik_mask_words(spec, named=false) -%}
+    {%- for word in range(spark_cdc._qlik_word_count(spec)) -%}
+        {%- if spec.byte_order == 'big' -%}
             {%- set digits = "concat('0', substr(cdc_mask, -" ~ 14 * (word + 1) ~ ", 14))" -%}
         {%- else -%}
             {%- set digits = "rpad(substr(cdc_mask, " ~ (14 * word + 1) ~ ", 14), 14, '0')" -%}
@@ -466,9 +466,9 @@ end
 {%- endmacro -%}
 
 {#- The digits of the bits that lie beyond the last word. -#}
-{%- macro _qlik_mask_rest(layout) -%}
-    {%- set digits = 14 * spark_cdc._qlik_word_count(layout) -%}
-    {%- if layout.byte_order == 'big' -%}
+{%- macro _qlik_mask_rest(spec) -%}
+    {%- set digits = 14 * spark_cdc._qlik_word_count(spec) -%}
+    {%- if spec.byte_order == 'big' -%}
         left(cdc_mask, greatest(length(cdc_mask) - {{ digits }}, 0))
     {%- else -%}
         substr(cdc_mask, {{ digits + 1 }})
@@ -476,38 +476,38 @@ end
 {%- endmacro -%}
 
 {#- The value that bit `bit` has within its word. -#}
-{%- macro _qlik_bit(layout, bit) -%}
+{%- macro _qlik_bit(spec, bit) -%}
     {%- set in_word = bit % 56 -%}
-    {%- if layout.byte_order == 'big' -%}
+    {%- if spec.byte_order == 'big' -%}
         {{ return(2 ** in_word) }}
     {%- endif -%}
     {{ return(2 ** (8 * (6 - in_word // 8) + in_word % 8)) }}
 {%- endmacro -%}
 
 {#- No bit stands below the first data column or behind the last. -#}
-{%- macro _qlik_mask_is_good(layout) -%}
+{%- macro _qlik_mask_is_good(spec) -%}
 cdc_mask is not null
 and replace(cdc_mask_rest, '0', '') = ''
-    {%- for word in range(spark_cdc._qlik_word_count(layout)) -%}
+    {%- for word in range(spark_cdc._qlik_word_count(spec)) -%}
         {%- set forbidden = namespace(bits=0) -%}
-        {%- for bit in range(56 * word, 56 * (word + 1)) if bit < layout.first_bit or bit >= layout.end_bit -%}
-            {%- set forbidden.bits = forbidden.bits + spark_cdc._qlik_bit(layout, bit) -%}
+        {%- for bit in range(56 * word, 56 * (word + 1)) if bit < spec.first_bit or bit >= spec.end_bit -%}
+            {%- set forbidden.bits = forbidden.bits + spark_cdc._qlik_bit(spec, bit) -%}
         {%- endfor -%}
         {{ '\n' }}and (cdc_mask_{{ word }} & {{ forbidden.bits }}) = 0
     {%- endfor -%}
 {%- endmacro -%}
 
 {#- Whether the mask has the bit of a column: null where there is no mask that can be read. -#}
-{%- macro _qlik_has_bit(layout, name) -%}
-    (cdc_mask_{{ layout.bits[name] // 56 }} & {{ spark_cdc._qlik_bit(layout, layout.bits[name]) }}) <> 0
+{%- macro _qlik_has_bit(spec, name) -%}
+    (cdc_mask_{{ spec.bits[name] // 56 }} & {{ spark_cdc._qlik_bit(spec, spec.bits[name]) }}) <> 0
 {%- endmacro -%}
 
 
 {#- Of an update: the names of the columns that have their bit. -#}
-{%- macro _qlik_changed_columns(layout) -%}
+{%- macro _qlik_changed_columns(spec) -%}
     {%- set conditions = {} -%}
-    {%- for name in layout.columns -%}
-        {%- do conditions.update({name: spark_cdc._qlik_has_bit(layout, name)}) -%}
+    {%- for name in spec.columns -%}
+        {%- do conditions.update({name: spark_cdc._qlik_has_bit(spec, name)}) -%}
     {%- endfor -%}
 case
     when cdc_mask_0 is not null
@@ -517,11 +517,11 @@ end
 
 {#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
     image knows. Null if that is all of them. -#}
-{%- macro _qlik_present_columns(layout) -%}
-    {%- set operations = ['delete', 'update'] if layout.sparse else ['delete'] -%}
+{%- macro _qlik_present_columns(spec) -%}
+    {%- set operations = ['delete', 'update'] if spec.sparse else ['delete'] -%}
     {%- set conditions = {} -%}
-    {%- for name in layout.columns -%}
-        {%- do conditions.update({name: spark_cdc._qlik_is_present(layout, name)}) -%}
+    {%- for name in spec.columns -%}
+        {%- do conditions.update({name: spark_cdc._qlik_is_present(spec, name)}) -%}
     {%- endfor -%}
 case
     when
@@ -550,11 +550,11 @@ filter(
 )
 {%- endmacro -%}
 
-{%- macro _qlik_is_present(layout, name) -%}
+{%- macro _qlik_is_present(spec, name) -%}
 (
     cdc_row.{{ spark_cdc._quote(name) }} is not null
-    or coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
-    {%- if layout.sparse %}
+    or coalesce({{ spark_cdc._qlik_has_bit(spec, name) }}, false)
+    {%- if spec.sparse %}
     or cdc_before.{{ spark_cdc._quote(name) }} is not null
     {%- endif %}
 )
@@ -563,14 +563,14 @@ filter(
 
 {#- A column of the event. Of a sparse update what the row does not carry and its mask does not name as changed comes from
     the before image. -#}
-{%- macro _qlik_after_image(layout, name) -%}
+{%- macro _qlik_after_image(spec, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
-    {%- if layout.sparse -%}
+    {%- if spec.sparse -%}
 case
     when
         cdc_operation = 'update'
         and cdc_row.{{ column }} is null
-        and not coalesce({{ spark_cdc._qlik_has_bit(layout, name) }}, false)
+        and not coalesce({{ spark_cdc._qlik_has_bit(spec, name) }}, false)
         then cdc_before.{{ column }}
     else cdc_row.{{ column }}
 end
@@ -581,7 +581,7 @@ end
 
 
 {#- What a person needs to see beside the reason. -#}
-{%- macro _qlik_detail(layout) -%}
+{%- macro _qlik_detail(spec) -%}
 case cdc_reason
     when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
     when 'unknown_operation'
@@ -597,11 +597,11 @@ case cdc_reason
         then concat(
             'change_mask is ',
             cdc_mask_as_written,
-            '; bits {{ layout.first_bit }} to {{ layout.end_bit - 1 }} are data columns, read {{ layout.byte_order }}-endian'
+            '; bits {{ spec.first_bit }} to {{ spec.end_bit - 1 }} are data columns, read {{ spec.byte_order }}-endian'
         )
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
-    when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ layout.key | join(', ') ~ ' is NULL') }}
+    when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ spec.key | join(', ') ~ ' is NULL') }}
     when 'bad_value' then 'a value is not of the declared type of its column'
 end
 {%- endmacro -%}

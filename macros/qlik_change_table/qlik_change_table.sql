@@ -4,21 +4,18 @@
     qlik_sparse_updates=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- set layout = spark_cdc._layout_qlik_change_table(
+    {%- set spec = spark_cdc._spec_qlik_change_table(
         relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
     ) -%}
-    {%- do spark_cdc._declare({
-        'builds': 'events', 'decoder': 'qlik_change_table', 'layout': layout, 'definition': dict(layout, relation='')
-    }) -%}
-{{ spark_cdc._events_qlik_change_table(layout, spark_cdc._batch()) }}
+    {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}
 
 
-{#- The change events, as written by the run `batch`. -#}
-{%- macro _events_qlik_change_table(layout, batch) -%}
+{#- The change events. -#}
+{%- macro _events_qlik_change_table(spec) -%}
     {%- set table = {} -%}
-    {%- for name in layout.columns -%}{%- do table.update({name: spark_cdc._qlik_after_image(layout, name)}) -%}{%- endfor -%}
-{{ spark_cdc._qlik_change_table_rows(layout) }},
+    {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._qlik_after_image(spec, name)}) -%}{%- endfor -%}
+{{ spark_cdc._qlik_change_table_rows(spec) }},
 
 -- Transactions too large for one task, with their commits: the first change, even if it is in conflict.
 raw_places as (
@@ -97,22 +94,22 @@ paired as (
         case
             when cdc_operation = 'update'
                 then
-                    {{ spark_cdc._qlik_changed_columns(layout) | indent(20) }}
+                    {{ spark_cdc._qlik_changed_columns(spec) | indent(20) }}
         end as cdc_changed_columns
     from side_by_side
     where not cdc_is_before
 )
 
-{{ spark_cdc._select_events('qlik_change_table', batch, {
+{{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
     'cdc_sequence': 'cdc_change_seq',
     'cdc_commit_sequence': 'cdc_commit_sequence',
     'cdc_commit_at': spark_cdc._qlik_time_part('cdc_change_seq'),
     'cdc_transaction_id': 'cdc_transaction_id',
     'cdc_changed_columns': 'cdc_changed_columns',
-    'cdc_present_columns': spark_cdc._qlik_present_columns(layout),
+    'cdc_present_columns': spark_cdc._qlik_present_columns(spec),
     'cdc_before': 'cdc_before',
-    'cdc_metadata': layout.metadata,
+    'cdc_metadata': spec.metadata,
 }, table, 'paired') }}
 {%- endmacro -%}
 
@@ -134,13 +131,13 @@ if(
 
 
 {#- The rows that are no events, for `quarantine`. -#}
-{%- macro _quarantine_qlik_change_table(layout) -%}
-{{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
+{%- macro _quarantine_qlik_change_table(spec) -%}
+{{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
 
 select
     'qlik_change_table' as cdc_source,
     cdc_reason as reason,
-    {{ spark_cdc._qlik_detail(layout) | indent(4) }} as detail,
+    {{ spark_cdc._qlik_detail(spec) | indent(4) }} as detail,
     cdc_raw as raw
 from judged
 where cdc_reason is not null
@@ -148,8 +145,8 @@ where cdc_reason is not null
 
 
 {#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
-{%- macro _raw_counts_qlik_change_table(layout) -%}
-{{ spark_cdc._qlik_change_table_rows(layout, as_delivered=true) }}
+{%- macro _raw_counts_qlik_change_table(spec) -%}
+{{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
 
 select
     count(*) as raw_rows,
@@ -160,10 +157,11 @@ from judged
 {%- endmacro -%}
 
 
-{#- Which raw rows are read together: those with one time part, since a change sequence and a transaction lie within it. -#}
-{%- macro _together_qlik_change_table(layout) -%}
+{#- A change sequence and a transaction lie within one time part. -#}
+{%- macro _dependencies_qlik_change_table(spec) -%}
     {{ return({
-        'group': 'left(cast(' ~ spark_cdc._quote(layout.headers['change_seq']) ~ ' as string), 16)',
-        'sequence_prefix': 16,
+        'group': 'left(cast(' ~ spark_cdc._quote(spec.headers['change_seq']) ~ ' as string), 16)',
+        'event_group': 'left(cdc_sequence, 16)',
+        'is_prefix': true,
     }) }}
 {%- endmacro -%}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from kit.warehouse import Warehouse
 
-from incremental.scenarios import applying, columns, reading, stopping
+from incremental.scenarios import applying, columns, dependencies, reading, stopping
 from incremental.stepping import Stepping
 
 SCENARIOS = [
     *reading.SCENARIOS,
     *applying.SCENARIOS,
     *columns.SCENARIOS,
+    *dependencies.SCENARIOS,
     *stopping.SCENARIOS,
 ]
 

@@ -7,13 +7,13 @@
 {%- do before.append("'" ~ name ~ "', cast(cdc_before." ~ name ~ ' as string)') %}
 {%- do after.append("'" ~ name ~ "', cast(cdc_row." ~ name ~ ' as string)') %}
 {%- endfor %}
-{%- set layout = {
+{%- set spec = {
     'relation': '(\n        select *\n        from ' ~ source('gbase_capture', 'gbase_chunks')
         ~ '\n        where stream_group = ' ~ loop.index0 ~ '\n    ) as chunks_of_group',
     'table_id': 7,
     'key': ['id'],
     'columns': columns,
-    'types_there': {'capture_id': 'string', 'chunk_number': 'bigint', 'payload': 'binary'},
+    'raw_columns': {'capture_id': 'string', 'chunk_number': 'bigint', 'payload': 'binary'},
     'encoding': 'utf-8',
     'rtrim_char': false,
     'state': none,
@@ -21,7 +21,7 @@
 {{ '\nunion all\n' if not loop.first -}}
 select *
 from (
-    {{ spark_cdc._gbase_items(layout) | indent(4) }},
+    {{ spark_cdc._gbase_items(spec) | indent(4) }},
 
     numbered as (
         select

@@ -1,0 +1,123 @@
+{#- What every decoder hands over to, and what a decoder consists of; see _macros.yml, and CONTRIBUTING for an example. -#}
+{%- macro decode(decoder, spec) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- set call = spark_cdc._call_of_decoder('decode', 'events', decoder, spec) -%}
+    {%- do spark_cdc._declare(call) -%}
+    {{ return(spark_cdc._declared_select(call)) }}
+{%- endmacro -%}
+
+
+{#- A call of a decoder as `_declare` takes it. The definition is what makes the model another one: of relations which ones they
+    are, and not what is in them; of `as_of` nothing; of the raw relation nothing, whose rows are new ones wherever they lie. -#}
+{%- macro _call_of_decoder(me, builds, decoder, spec) -%}
+    {%- for part in ('events', 'quarantine', 'raw_counts') -%}{%- do spark_cdc._part_of_decoder(me, part, decoder) -%}{%- endfor -%}
+    {%- do spark_cdc._check_spec(me, decoder, spec) -%}
+    {%- set definition, lookups = {}, {} -%}
+    {%- for name, value in spec.items() if name not in ('relation', 'lookups', 'as_of', 'decoder') -%}
+        {%- do definition.update({name: value}) -%}
+    {%- endfor -%}
+    {%- for name, relation in (spec.lookups or {}).items() -%}
+        {%- do lookups.update({name: relation.schema ~ '.' ~ relation.identifier if relation else none}) -%}
+    {%- endfor -%}
+    {{ return({
+        'builds': builds,
+        'decoder': decoder,
+        'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, state=none, decoded=none)),
+        'definition': dict(definition, lookups=lookups),
+    }) }}
+{%- endmacro -%}
+
+{#- The macro _<part>_<decoder> of a decoder: `name` of this package, or `package.name`. One that it does not have stops, or, if
+    it is optional, gives none. -#}
+{%- macro _part_of_decoder(me, part, decoder, is_optional=false) -%}
+    {%- set names = (decoder | string).split('.') -%}
+    {%- set package, name = (names[0] if names | length > 1 else 'spark_cdc'), names | last -%}
+    {%- set macros = context.get(package) if names | length <= 2 else none -%}
+    {%- set macros = macros if macros is mapping else {} -%}
+    {%- if '_events_' ~ name not in macros -%}
+        {%- set known = [] -%}
+        {%- for there in spark_cdc if there.startswith('_events_') -%}{%- do known.append(there[8:]) -%}{%- endfor -%}
+        {{ spark_cdc._stop(
+            me, 'decoder is ' ~ decoder ~ ', and the package ' ~ package ~ ' has no macro _events_' ~ name,
+            'package.decoder for one of another package, or the name of a decoder: ' ~ known | sort | join(', '),
+            "{{ spark_cdc.quarantine('" ~ known | sort | first ~ "', source('erp', 'orders'), key=['order_id']) }}"
+        ) }}
+    {%- elif '_' ~ part ~ '_' ~ name not in macros and is_optional -%}
+        {{ return(none) }}
+    {%- elif '_' ~ part ~ '_' ~ name not in macros -%}
+        {{ spark_cdc._stop(
+            me, 'the decoder ' ~ decoder ~ ' has no macro _' ~ part ~ '_' ~ name,
+            'a decoder with the macros _spec_, _events_, _quarantine_ and _raw_counts_, each followed by ' ~ name,
+            '{% macro _' ~ part ~ '_' ~ name ~ '(' ~ ('…' if part == 'spec' else 'spec') ~ ') %}'
+        ) }}
+    {%- endif -%}
+    {{ return(macros['_' ~ part ~ '_' ~ name]) }}
+{%- endmacro -%}
+
+{#- What a decoder makes of the arguments of its public macro, which `quarantine` and `raw_counts` are given, too. -#}
+{%- macro _spec_of(me, decoder, relation) -%}
+    {%- set make = spark_cdc._part_of_decoder(me, 'spec', decoder) -%}
+    {%- set accepted = make.get_macro().arguments -%}
+    {%- for name in kwargs if name not in accepted -%}
+        {{ spark_cdc._stop(
+            me, 'there is an argument ' ~ name, 'what ' ~ decoder ~ ' has: ' ~ accepted | join(', '),
+            "{{ spark_cdc." ~ me ~ "('" ~ decoder ~ "', source('erp', 'orders'), key=['order_id']) }}"
+        ) }}
+    {%- endfor -%}
+    {{ return(make(relation, *varargs, **kwargs)) }}
+{%- endmacro -%}
+
+{#- Stops for a spec that lacks what every spec has, or is not data. -#}
+{%- macro _check_spec(me, decoder, spec) -%}
+    {%- set example = "{'relation': relation, 'lookups': {'base': base}, 'raw_columns': spark_cdc.columns_of(relation),"
+        ~ " 'key': ['id'], 'columns': {'id': 'bigint'}}" -%}
+    {%- set problems, relations = [], {} -%}
+    {%- if spec is not mapping -%}
+        {%- do problems.append('is ' ~ spec) -%}
+    {%- else -%}
+        {%- do relations.update({'relation': spec.relation}) -%}
+        {%- if spec.lookups and spec.lookups is not mapping -%}
+            {%- do problems.append("has at 'lookups' " ~ spec.lookups ~ ', not a dict of name -> relation') -%}
+        {%- endif -%}
+        {%- for name, relation in (spec.lookups.items() if spec.lookups is mapping else []) if relation is not none -%}
+            {%- do relations.update({'lookups.' ~ name: relation}) -%}
+        {%- endfor -%}
+        {%- for name, relation in relations.items() if relation is string or not relation or relation.identifier is not defined -%}
+            {%- do problems.append('has at ' ~ name ~ ' ' ~ relation ~ ', which source() or ref() does not give') -%}
+        {%- endfor -%}
+        {%- for name in ('raw_columns', 'columns') if spec[name] is not mapping or not spec[name] -%}
+            {%- do problems.append('has no ' ~ name ~ ', a dict of name -> Spark SQL type') -%}
+        {%- endfor -%}
+        {%- if spec.key is string or spec.key is mapping or spec.key is not iterable or not spec.key -%}
+            {%- do problems.append('has no key, a list of names') -%}
+        {%- endif -%}
+        {%- for name, value in spec.items() if name not in ('relation', 'lookups') -%}
+            {%- do problems.extend(spark_cdc._not_data(name, value)) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- if problems -%}
+        {{ spark_cdc._stop(
+            me, 'the spec of the decoder ' ~ decoder ~ ' ' ~ problems | join('; it '),
+            'relation; lookups, a dict of name -> relation; all else data, as JSON has it: key, columns, raw_columns, …', example
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Of a part of a spec: texts that say where it has something that JSON has not. -#}
+{%- macro _not_data(path, value) -%}
+    {%- set problems = [] -%}
+    {%- if value is mapping -%}
+        {%- for name, part in value.items() -%}
+            {%- if name is not string -%}{%- do problems.append('has at ' ~ path ~ ' the name ' ~ name ~ ', which is no text') -%}{%- endif -%}
+            {%- do problems.extend(spark_cdc._not_data(path ~ '.' ~ name, part)) -%}
+        {%- endfor -%}
+    {%- elif value is undefined -%}
+        {%- do problems.append('has at ' ~ path ~ ' what is not defined') -%}
+    {%- elif value is none or value is string or value is number or value is boolean -%}
+    {%- elif value is sequence and value.identifier is not defined -%}
+        {%- for part in value -%}{%- do problems.extend(spark_cdc._not_data(path ~ '[' ~ loop.index0 ~ ']', part)) -%}{%- endfor -%}
+    {%- else -%}
+        {%- do problems.append('has at ' ~ path ~ ' ' ~ value ~ ', which is no data') -%}
+    {%- endif -%}
+    {{ return(problems) }}
+{%- endmacro -%}

@@ -1,0 +1,393 @@
+{#- The raw rows that a model of change events or of quarantined rows has read, and how a run finds those that are new.
+
+    They are kept in <model>__cdc_raw_<run>, since rows may leave the raw relation: with two hashes, by which rows are told
+    apart, and, in cdc_group and cdc_identity, with what the decoder's dependencies say of them (_decoded.sql). -#}
+
+{#- Copies the rows that the raw relation has now. -#}
+{%- macro _copy_raw_rows(run) -%}
+    {%- do run_query(spark_cdc._create_as(
+        run, run.raw, spark_cdc._delivered(run, spark_cdc._relation_to_keep(run)), spark_cdc._statistics_of_raw(run)
+    )) -%}
+    {%- do spark_cdc._keep_watermark(run, run.raw) -%}
+{%- endmacro -%}
+
+{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; a NULL does
+    not count, so a column that is added later changes no old row; those within a nested value do, which is hashed as JSON)
+    and the group. Where they are kept a varchar is a string, so that it may become longer. -#}
+{%- macro _delivered(run, relation) -%}
+    {%- set parts = [] -%}
+    {%- for name, data_type in run.call.spec.raw_columns.items() -%}
+        {%- set value = spark_cdc._quote(name) -%}
+        {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
+            {%- set json = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
+            {%- set value = 'if(' ~ value ~ ' is null, null, ' ~ json ~ ')' -%}
+        {%- endif -%}
+        {%- do parts.append(
+            'if(' ~ spark_cdc._quote(name) ~ ' is null, null, ' ~ spark_cdc._literal(name | lower) ~ '), ' ~ value
+        ) -%}
+    {%- endfor -%}
+select
+    {%- for name, data_type in run.call.spec.raw_columns.items() %}
+        {%- set column = spark_cdc._quote(name) %}
+    {{ 'cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column }},
+    {%- endfor %}
+    xxhash64(
+        {{ parts | join(',\n') | indent(8) }}
+    ) as cdc_hash_1,
+    xxhash64(
+        'second',
+        {{ parts | join(',\n') | indent(8) }}
+    ) as cdc_hash_2,
+    {{ spark_cdc._columns_of_dependencies(run) | indent(4) }}
+from {{ relation }}
+{%- endmacro -%}
+
+{#- What the decoder's dependencies say of a raw row. -#}
+{%- macro _columns_of_dependencies(run) -%}
+    {{ run.dependencies.group or 'cast(null as string)' }} as cdc_group
+    {%- if run.dependencies.identity -%}
+    ,
+{{ run.dependencies.identity }} as cdc_identity
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The rows of the raw relation that are kept. -#}
+{%- macro _relation_to_keep(run) -%}
+    {%- set keeps = run.dependencies.keeps -%}
+    {{ return('(select * from ' ~ run.call.spec.relation ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')') }}
+{%- endmacro -%}
+
+{#- The columns of the rows that are kept, as a list in SQL. -#}
+{%- macro _kept_columns(run) -%}
+    {%- set own = ['cdc_hash_1', 'cdc_hash_2', 'cdc_group'] + (['cdc_identity'] if run.dependencies.identity else []) -%}
+    {{ return(spark_cdc._column_list(run.call.spec.raw_columns) ~ ', ' ~ own | join(', ')) }}
+{%- endmacro -%}
+
+{#- Rows that are kept, as the raw relation has them; those that meet a condition. -#}
+{%- macro _raw_columns_of(run, relation, condition=none) -%}
+    {{ return(
+        '(select ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ relation
+        ~ (' where ' ~ condition if condition else '') ~ ')'
+    ) }}
+{%- endmacro -%}
+
+{#- All rows that were read, with those of this run. -#}
+{%- macro _all_raw_rows(run) -%}
+    {%- set kept = spark_cdc._raw_columns_of(run, run.raw) -%}
+    {%- if not run.has_new_rows -%}
+        {{ return(kept) }}
+    {%- endif -%}
+    {{ return(kept[:-1] ~ ' union all ' ~ spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new')[1:]) }}
+{%- endmacro -%}
+
+{#- The type that a raw column has where the rows that were read are kept: not each format has all. -#}
+{%- macro _type_as_kept(data_type, file_format) -%}
+    {%- set type_there = data_type | lower -%}
+    {%- if type_there.startswith('varchar(') or (file_format == 'iceberg' and type_there.startswith(('char(', 'string'))) -%}
+        {{ return('string') }}
+    {%- elif file_format == 'iceberg' and type_there in ('tinyint', 'smallint') -%}
+        {{ return('int') }}
+    {%- endif -%}
+    {{ return(data_type) }}
+{%- endmacro -%}
+
+{#- Whether rows of the first type go on with those that are kept, of the second. Of a struct with many fields Spark does not
+    tell the type. -#}
+{%- macro _is_kept_as(type_now, type_kept, file_format) -%}
+    {%- if '<' not in type_now ~ type_kept -%}
+        {{ return(type_now | lower == type_kept | lower) }}
+    {%- endif -%}
+    {{ return(
+        ' more fields' in type_now ~ type_kept
+        or spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)
+    ) }}
+{%- endmacro -%}
+
+{#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
+    there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
+    then sends to where the rows are, of which none but the new ones are shuffled. -#}
+{%- macro _read_new_rows(run) -%}
+    {%- set kept = {} -%}
+    {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group', 'cdc_identity') -%}
+        {%- do kept.update({name | lower: data_type}) -%}
+    {%- endfor -%}
+    {%- for name in kept if name not in run.call.spec.raw_columns | map('lower') -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental',
+            'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ', which ' ~ run.call.spec.relation ~ ' has no longer',
+            'the columns that it had (a view can add them); to build the model anew, from the rows that the raw relation has now',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
+    {%- endfor -%}
+    {%- set added = [] -%}
+    {%- for name, data_type in run.call.spec.raw_columns.items() -%}
+        {%- set type_now = spark_cdc._type_as_kept(data_type, run.file_format) -%}
+        {%- set type_kept = kept.get(name | lower) -%}
+        {%- if type_kept is none -%}
+            {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ type_now) -%}
+        {%- elif not spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
+            {#- by their hashes all rows would be others -#}
+            {{ spark_cdc._stop(
+                'cdc_incremental',
+                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
+                'the type that it had (a view can cast it); to build the model anew, from the rows that the raw relation has now',
+                'dbt run --full-refresh --select ' ~ model.name
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if added -%}
+        {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
+    {%- endif -%}
+    {%- do spark_cdc._note_version(run, run.raw) -%}
+    {%- set since = spark_cdc._since_watermark(run) -%}
+    {%- set delivered = spark_cdc._delivered(run, spark_cdc._relation_to_keep(run) ~ ' as cdc_rows\n' ~ since) -%}
+    {%- set missing -%}
+create table {{ run.missing }} using parquet as
+with counted as (
+    select
+        cdc_hash_1,
+        cdc_hash_2,
+        1 as cdc_times
+    from (
+        {{ delivered | indent(8) }}
+    ) as delivered
+    union all
+    select
+        cdc_hash_1,
+        cdc_hash_2,
+        -1 as cdc_times
+    from {{ run.raw }} as cdc_rows
+    {{ since | indent(4) }}
+)
+
+select
+    cdc_hash_1,
+    cdc_hash_2,
+    sum(cdc_times) as cdc_times
+from counted
+group by cdc_hash_1, cdc_hash_2
+having sum(cdc_times) > 0
+    {%- endset -%}
+    {%- do run_query(missing) -%}
+    {%- do run.update({'has_new_rows': run_query('select 1 from ' ~ run.missing ~ ' limit 1') | length > 0}) -%}
+    {%- if not run.has_new_rows -%}
+        {%- if run.properties.get('spark_cdc.raw_is_partial') -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': ''}) -%}
+        {%- endif -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do spark_cdc._begin_increment(run) -%}
+    {%- set new_rows -%}
+create table {{ run.read }} using parquet as
+with delivered as (
+    {{ delivered | indent(4) }}
+),
+
+numbered as (
+    select
+        delivered.*,
+        missing.cdc_times,
+        row_number() over (
+            partition by delivered.cdc_hash_1, delivered.cdc_hash_2
+            order by delivered.cdc_hash_1
+        ) as cdc_number
+    from delivered
+    inner join {{ run.missing }} as missing
+        on delivered.cdc_hash_1 = missing.cdc_hash_1 and delivered.cdc_hash_2 = missing.cdc_hash_2
+)
+
+select
+    * except (cdc_times, cdc_number)
+    {{- spark_cdc._flags(run, 'true') }}
+from numbered
+where cdc_number <= cdc_times
+    {%- endset -%}
+    {%- do run_query(new_rows) -%}
+    {%- do spark_cdc._keep_watermark(run, run.read) -%}
+{%- endmacro -%}
+
+{#- What a run does as soon as it knows that it has something to write. -#}
+{%- macro _begin_increment(run) -%}
+    {%- do spark_cdc._note_version(run, run.target) -%}
+    {%- do spark_cdc._number_run(run) -%}
+{%- endmacro -%}
+
+{%- macro _drop_new_rows(run) -%}
+    {%- for relation in [run.missing] + ([run.read] if run.has_new_rows or run.affected else []) -%}
+        {%- do spark_cdc._drop(relation) -%}
+    {%- endfor -%}
+    {%- if run.affected and run.affected.groups == run.groups -%}{%- do spark_cdc._drop(run.groups) -%}{%- endif -%}
+{%- endmacro -%}
+
+{#- Adds the new rows to those that were read before anything is made of them. Whatever becomes of this run, and of the edit
+    that it is for, a later one then knows that the model is not made of all rows that were read. -#}
+{%- macro _keep_undecoded_rows(run) -%}
+    {%- if run.is_regrouped -%}
+        {%- do spark_cdc._regroup_raw_rows(run) -%}
+    {%- elif run.has_new_rows -%}
+        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': ''}) -%}
+        {%- do spark_cdc._keep_new_rows(run) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Writes the rows that were read and the new ones into another table, with what the dependencies say now. -#}
+{%- macro _regroup_raw_rows(run) -%}
+    {%- set kept, regrouped = run.raw, spark_cdc._helper('raw_' ~ run.suffix) -%}
+    {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
+    {%- set sql -%}
+select
+    {{ names }},
+    {{ spark_cdc._columns_of_dependencies(run) | indent(4) }}
+from (
+    select {{ names }} from {{ kept }}
+    {%- if run.has_new_rows %}
+    union all
+    select {{ names }} from {{ run.read }}
+    {%- endif %}
+) as rows_read
+    {%- if run.dependencies.keeps %}
+where ({{ run.dependencies.keeps }}) is not false
+    {%- endif %}
+    {%- endset -%}
+    {%- do run_query(spark_cdc._create_as(run, regrouped, sql, spark_cdc._statistics_of_raw(run))) -%}
+    {%- do spark_cdc._check_claim(run, kept) -%}
+    {%- do run.update({'raw': regrouped}) -%}
+    {%- do spark_cdc._store_properties(run, {
+        'spark_cdc.definition': '', 'spark_cdc.raw': regrouped.identifier, 'spark_cdc.raw_added_to': 0,
+        'spark_cdc.raw_is_partial': '', 'spark_cdc.kept_by': run.kept_by,
+    }) -%}
+{%- endmacro -%}
+
+{#- How often new rows are added to files of raw rows before all are written again. The variable is for tests and not public. -#}
+{%- macro _additions_before_rewrite() -%}
+    {{ return(var('spark_cdc_internal_additions_before_rewrite', 100)) }}
+{%- endmacro -%}
+
+{#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
+    after a hundred times all rows are written anew, into another table. -#}
+{%- macro _keep_new_rows(run) -%}
+    {%- if not run.has_new_rows -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set names = spark_cdc._kept_columns(run) -%}
+    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
+    {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
+    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
+        {%- if run.file_format == 'parquet' -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
+        {%- endif -%}
+        {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
+        {%- if run.file_format == 'parquet' -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1, 'spark_cdc.raw_is_partial': ''}) -%}
+        {%- endif -%}
+    {%- else -%}
+        {%- do run.update({'raw': spark_cdc._helper('raw_' ~ run.suffix)}) -%}
+        {%- do run_query(spark_cdc._create_as(
+            run, run.raw,
+            'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
+            ~ '\nunion all\n' ~ new_rows
+        )) -%}
+        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._store_properties(run, {
+            'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.raw_is_partial': ''
+        }) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, names as the relation spells them; none where it is
+    not set. -#}
+{%- macro _raw_watermark(spec) -%}
+    {%- set given = config.get('raw_watermark') -%}
+    {%- if given is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set example = "config(materialized='cdc_incremental', raw_watermark={'column': 'offset', 'within': ['topic', 'partition']})" -%}
+    {%- if given is not string and (given is not mapping or 'column' not in given or given.keys() | reject('in', ['column', 'within']) | list) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'raw_watermark is ' ~ given,
+            "the name of a column of the raw relation that never decreases, or {'column': …, 'within': [...]}", example
+        ) }}
+    {%- endif -%}
+    {%- set given = {'column': given} if given is string else given -%}
+    {%- set known = spec.raw_columns | list -%}
+    {%- set column = spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0] -%}
+    {%- set data_type = spec.raw_columns[column] -%}
+    {%- if '<' in data_type or data_type | lower == 'variant' -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'raw_watermark is ' ~ column ~ ', of type ' ~ data_type, 'a column of numbers, times, text or binary', example
+        ) }}
+    {%- endif -%}
+    {{ return({
+        'column': column,
+        'type': data_type,
+        'within': spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', given.get('within', []), known, example),
+    }) }}
+{%- endmacro -%}
+
+{#- The last value of the watermark in rows that were read now becomes a property of the model: from there on the next run
+    looks for the last one. -#}
+{%- macro _keep_watermark(run, relation) -%}
+    {%- set watermark = run.raw_watermark -%}
+    {%- if watermark is not none and not watermark.within -%}
+        {%- set last = spark_cdc._last_watermark(watermark, relation) -%}
+        {%- do run.update({'watermark': {spark_cdc._watermark_property(watermark): last} if last is not none else {}}) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _watermark_property(watermark) -%}
+    spark_cdc.watermark.{{ watermark.column | lower }}
+{%- endmacro -%}
+
+{#- The last value of the watermark in a relation, as text; none where it has none that meets the condition. -#}
+{%- macro _last_watermark(watermark, relation, condition='true') -%}
+    {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
+    {%- set text = 'hex(' ~ last ~ ')' if watermark.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)' -%}
+    {{ return(run_query('select ' ~ text ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
+{%- endmacro -%}
+
+{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. None for a call that
+    may keep other rows than the call before it; nor after a run that was killed amid adding rows to those that were read, on
+    parquet: the last value may be there, and lower ones not. -#}
+{%- macro _since_watermark(run) -%}
+    {%- set watermark = run.raw_watermark -%}
+    {%- if watermark is none or run.properties.get('spark_cdc.raw_is_partial') or (run.is_other and run.dependencies.keeps) -%}
+        {{ return('') }}
+    {%- endif -%}
+    {%- set column = spark_cdc._quote(watermark.column) -%}
+    {%- if not watermark.within -%}
+        {%- set before = run.properties.get(spark_cdc._watermark_property(watermark)) -%}
+        {%- set last = none -%}
+        {%- if before -%}
+            {%- set last = spark_cdc._last_watermark(
+                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
+            ) -%}
+        {%- endif -%}
+        {#- no property, or of a run that was killed before it added its rows -#}
+        {%- set last = spark_cdc._last_watermark(watermark, run.raw) if last is none else last -%}
+        {%- if last is none -%}
+            {{ return('') }}
+        {%- endif -%}
+        {{ return(
+            'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, watermark.type)
+        ) }}
+    {%- endif -%}
+    {%- set within = [] -%}
+    {%- for name in watermark.within -%}
+        {%- do within.append('cdc_rows.' ~ spark_cdc._quote(name) ~ ' <=> last.' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+    {%- set names = spark_cdc._column_list(watermark.within) -%}
+    {{ return(
+        'left anti join (select ' ~ names ~ ', max(' ~ column ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
+        ~ ') as last\n    on ' ~ within | join(' and ') ~ ' and cdc_rows.' ~ column ~ ' < last.cdc_last'
+    ) }}
+{%- endmacro -%}
+
+{#- A value, given as text, of a type; of binary as hexadecimal text. -#}
+{%- macro _cast_literal(value, data_type) -%}
+    {%- if data_type | lower == 'binary' -%}
+        {{ return('unhex(' ~ spark_cdc._literal(value) ~ ')') }}
+    {%- endif -%}
+    {{ return('cast(' ~ spark_cdc._literal(value) ~ ' as ' ~ data_type ~ ')') }}
+{%- endmacro -%}

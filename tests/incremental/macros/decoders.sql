@@ -1,0 +1,168 @@
+{#- Decoders of the scenarios of dependencies. They read the columns of every raw table of a scenario. -#}
+
+{#- One without dependencies: the first row of an id is an insert, the others are updates, however they arrive. -#}
+{%- macro numbered(relation, second=none) -%}
+    {{ return(spark_cdc.decode('steps.numbered', steps._spec_numbered(relation, second))) }}
+{%- endmacro -%}
+
+{%- macro _spec_numbered(relation, second=none) -%}
+    {{ return({
+        'relation': relation, 'lookups': {'second': second}, 'key': ['id'], 'columns': {'id': 'bigint', 'note': 'string'},
+        'raw_columns': spark_cdc.columns_of(relation),
+    }) }}
+{%- endmacro -%}
+
+{%- macro _numbered_rows(spec) -%}
+    {%- set second = spec.lookups.second -%}
+with numbered as (
+    select
+        id,
+        header__change_seq,
+        {{ 'coalesce(second.note, rows.note)' if second else 'note' }} as note,
+        row_number() over (partition by id order by header__change_seq) as number,
+        case when header__change_oper = '?' then 'bad_operation' end as reason,
+        {{ 'cast(null as string)' if second else spark_cdc.raw_json(spec.raw_columns) }} as raw
+    from {{ spec.relation }} as rows
+    {{ 'left join ' ~ second ~ ' as second using (id)' if second }}
+)
+{%- endmacro -%}
+
+{%- macro _events_numbered(spec) -%}
+{{ steps._numbered_rows(spec) }}
+
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': "if(number = 1, 'insert', 'update')", 'cdc_sequence': 'header__change_seq',
+}, {'id': 'id', 'note': 'note'}, 'numbered') }}
+where reason is null
+{%- endmacro -%}
+
+{%- macro _quarantine_numbered(spec) -%}
+{{ steps._numbered_rows(spec) }}
+
+select 'numbered' as cdc_source, reason, concat('row ', number) as detail, raw
+from numbered
+where reason is not null
+{%- endmacro -%}
+
+{%- macro _raw_counts_numbered(spec) -%}
+{{ steps._numbered_rows(spec) }}
+
+select count(*) as raw_rows, count_if(reason is null) as used_rows, 0L as no_op_rows, count_if(reason is not null) as quarantined_rows
+from numbered
+{%- endmacro -%}
+
+
+{#- One with all dependencies. An event is a key's last row; its note is what `base` says when it is first asked. Rows of different keys
+    with one transaction id are in conflict; those landed after `as_of`, or unknown to `base`, wait; a row with the operation `*`
+    makes every note another one. -#}
+{%- macro answered(relation, part, base, as_of=none) -%}
+    {{ return(spark_cdc.decode('steps.answered', steps._spec_answered(relation, part, base, as_of))) }}
+{%- endmacro -%}
+
+{%- macro _spec_answered(relation, part, base, as_of=none) -%}
+    {{ return(dict(steps._spec_numbered(relation), lookups={'base': base}, part=part, as_of=as_of)) }}
+{%- endmacro -%}
+
+{%- macro _answered_rows(spec) -%}
+with delivered as (
+    select
+        *,
+        {{ spark_cdc.raw_json(spec.raw_columns) }} as raw
+    from {{ spec.relation }}
+    where part = '{{ spec.part }}'
+),
+
+stars as (
+    select count(*) as stars from delivered
+    where header__change_oper = '*'
+),
+
+claims as (
+    select header__transaction_id, count(distinct id) as ids from delivered
+    group by header__transaction_id
+),
+
+judged as (
+    select
+        delivered.*,
+        concat(base.note, repeat('*', stars.stars)) as answer,
+        case
+            when delivered.id is null then 'no_id'
+            when claims.ids > 1 then 'conflict'
+            when delivered.landed > {{ spec.as_of or 999 }} then 'waiting'
+            when base.id is null then 'unanswered'
+        end as reason,
+        row_number() over (partition by delivered.id order by delivered.header__change_seq desc) as number
+    from delivered
+    cross join stars
+    left join claims on delivered.header__transaction_id = claims.header__transaction_id
+    left join {{ spec.lookups.base }} as base on delivered.id = base.id
+)
+{%- endmacro -%}
+
+{%- macro _events_answered(spec) -%}
+{{ steps._answered_rows(spec) }},
+
+events as (
+    select
+        judged.id,
+        judged.header__change_seq,
+        judged.header__change_oper,
+        {{ 'coalesce(built.note, judged.answer)' if spec.built else 'judged.answer' }} as note
+    from judged
+    {%- if spec.built %}
+    left join {{ spec.built }} as built
+        on
+            judged.id = built.id
+            and judged.header__change_seq = built.cdc_sequence
+            and judged.answer not like '%*'
+    {%- endif %}
+    where
+        judged.reason is null
+        and judged.number = 1
+)
+
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq',
+}, {'id': 'id', 'note': 'note'}, 'events') }}
+{%- endmacro -%}
+
+{%- macro _quarantine_answered(spec) -%}
+{{ steps._answered_rows(spec) }}
+
+select 'answered' as cdc_source, reason, concat('id ', id) as detail, raw
+from judged
+where reason is not null
+{%- endmacro -%}
+
+{%- macro _raw_counts_answered(spec) -%}
+{{ steps._numbered_rows(spec) }}
+
+select count(*) as raw_rows, count_if(reason is null) as used_rows, 0L as no_op_rows, count_if(reason is not null) as quarantined_rows
+from numbered
+{%- endmacro -%}
+
+{%- macro _dependencies_answered(spec) -%}
+    {%- set again -%}
+select cast(id as string) from {{ spec.relation }}
+where
+    landed <= {{ spec.as_of or 999 }}
+    and id in (select id from {{ spec.lookups.base }})
+    {%- if spec.builds == 'events' %}
+    and id not in (select id from {{ spec.built }})
+    {%- else %}
+    and cast(id as string) in (
+        select get_json_object(raw, '$.id') from {{ spec.built }}
+        where reason in ('waiting', 'unanswered')
+    )
+    {%- endif %}
+    {%- endset -%}
+    {{ return({
+        'group': 'cast(id as string)',
+        'event_group': 'cast(id as string)',
+        'identity': 'header__transaction_id',
+        'again': again,
+        'keeps': "part = '" ~ spec.part ~ "'",
+        'all_if': 'select 1 from ' ~ spec.new_rows ~ " as new_rows where header__change_oper = '*'",
+    }) }}
+{%- endmacro -%}
