@@ -24,12 +24,12 @@
 {%- endmacro -%}
 
 {#- The final select of every decoder. See _macros.yml. -#}
-{%- macro select_events(spec, values, table, relation) -%}
+{%- macro select_events(spec, values, relation, table=none) -%}
     {%- set me, is_ours = spec.decoder.split('.') | last, '.' not in spec.decoder -%}
     {%- for name in ('cdc_operation', 'cdc_sequence') if name not in values -%}
         {{ spark_cdc._stop(
             'select_events', 'the decoder ' ~ spec.decoder ~ ' gives no ' ~ name, 'values with cdc_operation and cdc_sequence',
-            "spark_cdc.select_events(spec, {'cdc_operation': …, 'cdc_sequence': …}, {'id': 'id'}, 'well_formed')"
+            "spark_cdc.select_events(spec, {'cdc_operation': …, 'cdc_sequence': …}, 'well_formed')"
         ) }}
     {%- endfor -%}
     {%- for name in ('cdc_sequence', 'cdc_commit_sequence') if '~' in (values[name] or '') -%}
@@ -54,8 +54,8 @@ select
     {%- endif %}
     {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }},
     {%- endfor %}
-    {%- for name, value in table.items() %}
-    {{ value | indent(4) }} as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {%- for name in spec.columns %}
+    {{ (table[name] ~ ' as ' if table else '') | indent(4) }}{{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ relation }}
 {%- endmacro -%}

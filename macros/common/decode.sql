@@ -106,7 +106,9 @@
 {#- Of a part of a spec: texts that say where it has something that JSON has not. -#}
 {%- macro _not_data(path, value) -%}
     {%- set problems = [] -%}
-    {%- if value is mapping -%}
+    {%- if value.include_policy is defined -%}
+        {%- do problems.append('has at ' ~ path ~ ' the relation ' ~ value ~ ', whose place is lookups') -%}
+    {%- elif value is mapping -%}
         {%- for name, part in value.items() -%}
             {%- if name is not string -%}{%- do problems.append('has at ' ~ path ~ ' the name ' ~ name ~ ', which is no text') -%}{%- endif -%}
             {%- do problems.extend(spark_cdc._not_data(path ~ '.' ~ name, part)) -%}
@@ -114,7 +116,7 @@
     {%- elif value is undefined -%}
         {%- do problems.append('has at ' ~ path ~ ' what is not defined') -%}
     {%- elif value is none or value is string or value is number or value is boolean -%}
-    {%- elif value is sequence and value.identifier is not defined -%}
+    {%- elif value is sequence -%}
         {%- for part in value -%}{%- do problems.extend(spark_cdc._not_data(path ~ '[' ~ loop.index0 ~ ']', part)) -%}{%- endfor -%}
     {%- else -%}
         {%- do problems.append('has at ' ~ path ~ ' ' ~ value ~ ', which is no data') -%}

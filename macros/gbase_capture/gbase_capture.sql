@@ -36,7 +36,7 @@ numbered as (
     'cdc_present_columns': 'cdc_present_columns',
     'cdc_before': 'case when not cdc_before_has_bad_value then cdc_before end',
     'cdc_metadata': spark_cdc._gbase_metadata(spec),
-}, table, 'numbered') }}
+}, 'numbered', table) }}
 where cdc_number = 1
 {%- endmacro -%}
 

@@ -134,11 +134,11 @@
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._read_affected_rows(run) -%}
         {%- set decoded = spark_cdc._decoded(run, spark_cdc._raw_columns_of(run, run.read), more) -%}
-        {%- set sql = spark_cdc._events_difference(run, decoded, affected) if is_events
-            else spark_cdc._quarantine_difference(run, decoded) -%}
+        {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
+            else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
         {%- set decoded = spark_cdc._decoded(run, spark_cdc._all_raw_rows(run), more) -%}
-        {%- set sql = spark_cdc._events_difference(run, decoded) if is_events else '' -%}
+        {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
     {%- endif -%}
     {#- else a row that another run has just added is there twice -#}
     {%- do spark_cdc._check_claim(run, run.raw) -%}
@@ -267,7 +267,7 @@ where
 {%- endmacro -%}
 
 {#- What changes in the model's events: in those of affected groups, or in all. -#}
-{%- macro _events_difference(run, decoded, affected=none) -%}
+{%- macro _changes_in_events(run, decoded, affected=none) -%}
     {%- set existing, made = 'select * from ' ~ run.target, decoded -%}
     {%- if affected -%}
         {%- set in_groups = run.dependencies.event_group ~ ' in (select cdc_group from ' ~ affected.groups ~ ')' -%}
@@ -295,7 +295,7 @@ from (
 
 {#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
     is known by its raw row alone, which may have several. -#}
-{%- macro _quarantine_difference(run, decoded) -%}
+{%- macro _changes_in_quarantine(run, decoded) -%}
     {%- set has_context = run.dependencies.identity -%}
     {{ return(spark_cdc._difference_of_entries(
         run, run.read ~ (' where not cdc_is_context' if has_context else ''), decoded,

@@ -38,7 +38,7 @@
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is more than one call of one of its macros, or another',
             'one call of a decoder, of quarantine, of current_state or of history, and nothing else',
-            "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}"
+            "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
     {%- set call = calls[0] -%}

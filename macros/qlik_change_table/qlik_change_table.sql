@@ -110,7 +110,7 @@ paired as (
     'cdc_present_columns': spark_cdc._qlik_present_columns(spec),
     'cdc_before': 'cdc_before',
     'cdc_metadata': spec.metadata,
-}, table, 'paired') }}
+}, 'paired', table) }}
 {%- endmacro -%}
 
 

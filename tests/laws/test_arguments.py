@@ -59,6 +59,40 @@ APPLIED: list[tuple[str, str]] = [
     ("unfinished, key=['id']", "it has no cdc_before"),
     ("other_types, key=['id']", "cdc_commit_at is date, not timestamp; cdc_present_columns is str"),
 ]
+# A spec, and decoders of the project that is compiled.
+SPEC = "{'relation': changes, 'raw_columns': {'id': 'int'}, 'key': ['id'], 'columns': {'id': 'int'}"
+DECODED: list[tuple[str, str]] = [
+    (f"'wrong_arguments.half', {SPEC}}}", "wrong_arguments.half has no macro _quarantine_half"),
+    (f"'wrong_arguments.none', {SPEC}}}", "package wrong_arguments has no macro _events_none"),
+    (f"'nowhere.half', {SPEC}}}", "decoder is nowhere.half, and the package nowhere has no"),
+    (f"'a.b.c', {SPEC}}}", "decoder is a.b.c"),
+    ("'wrong_arguments.tilde', 'id'", "the spec of the decoder wrong_arguments.tilde is id"),
+    ("'wrong_arguments.tilde', {'relation': 'changes'}", "has at relation changes, which source()"),
+    ("'wrong_arguments.tilde', {'relation': changes}", "has no raw_columns, a dict of name"),
+    ("'wrong_arguments.tilde', {'relation': changes}", "it has no key, a list of names"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'base': changes}}", "has at base the relation erp.changes"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'of': [1, [api]]}}", "has at of[1][0]"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'of': {{1: 'x'}}}}", "has at of the name 1, which is no"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'lookups': [changes]}}", "has at 'lookups'"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'lookups': {{'base': 'b'}}}}", "has at lookups.base b"),
+    (f"'wrong_arguments.tilde', {SPEC}}}", "wrong_arguments.tilde makes its cdc_sequence with ~"),
+    (f"'wrong_arguments.silent', {SPEC}}}", "wrong_arguments.silent gives no cdc_sequence"),
+]
+MACROS = """
+{% macro _events_half(spec) %}select 1 as one{% endmacro %}
+{% macro _events_tilde(spec) %}
+{{ spark_cdc.select_events(
+    spec, {'cdc_operation': "'load'", 'cdc_sequence': "concat(id, '~')"}, 'rows'
+) }}
+{% endmacro %}
+{% macro _events_silent(spec) %}
+{{ spark_cdc.select_events(spec, {'cdc_operation': "'load'"}, 'rows') }}
+{% endmacro %}
+""" + "".join(
+    f"{{% macro _{part}_{name}(spec) %}}{{% endmacro %}}"
+    for part in ("quarantine", "raw_counts")
+    for name in ("tilde", "silent")
+)
 OTHERS: list[tuple[str, str, str]] = [
     *(("current_state", given, said) for given, said in APPLIED),
     ("current_state", "changes, key=['id'], keep_deleted='yes'", "keep_deleted is yes"),
@@ -70,6 +104,7 @@ OTHERS: list[tuple[str, str, str]] = [
     ("columns_of", "undeclared", "neither exists nor has declared columns"),
     ("columns_of", "undeclared", "example:  sources: [{name: erp"),
     ("columns_of", "ref('not_built')", "example:  dbt run --select not_built, or models: [{name"),
+    *(("decode", given, said) for given, said in DECODED),
     ("columns_of", "untyped", "its YAML declares no data_type for id"),
     *(
         (macro, given, said)
@@ -138,6 +173,8 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
         "models: {+materialized: table}\nflags: {send_anonymous_usage_stats: false}\n"
     )
     install_package(project)
+    (project / "macros").mkdir()
+    (project / "macros" / "decoders.sql").write_text(MACROS)
     sources = {format_.decoder: format_.declared for format_ in every_format()} | {"erp": DECLARED}
     (models / "sources.yml").write_text(
         yaml.dump({"sources": [declared(name, tables) for name, tables in sources.items()]})

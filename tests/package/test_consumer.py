@@ -48,6 +48,8 @@ def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
         "create table consumer_built_erp.`2022` (header__change_seq string,"
         " header__change_oper string, header__change_mask string, id bigint, `#qty` int,"
         " note struct<variant: string, map: int>) using parquet",
+        "create table consumer_built_erp.audit (position string, action string, id bigint,"
+        " note string) using parquet",
     )
     yield "consumer_built"
     warehouse.sql(
@@ -255,7 +257,9 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
     )
     warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
     for model in CONSUMER.glob("models/own/*.sql"):
-        assert warehouse.sql(f"select count(*) from {sources}.{model.stem}") == [(0,)]
+        is_counts = model.stem == "audit__counts"
+        rows = warehouse.sql(f"select count(*) from {sources}.{model.stem}")
+        assert rows == [(int(is_counts),)], model.stem
     names = [row[:2] for row in warehouse.sql(f"describe table {sources}.odd")][:5]
     expected = [("Order No", "bigint"), ("select", "string"), ("UPPER", "string")]
     assert names == [*expected, ("数量", "int"), ("größe", "double")]
@@ -288,11 +292,51 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
     ) == [("insert", 1, 2, "x"), ("update", 1, 2, "y"), ("delete", 1, None, None)]
 
     tested = warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
-    assert [result["status"] for result in tested.results().values()] == ["pass", "pass"]
+    assert [result["status"] for result in tested.results().values()] == ["pass"] * 3
     tables = contents(warehouse, sources)
     views = ["--select", *tables, "--vars", "{materialized: view}"]
     warehouse.dbt(consumer, "run", *views, env=env)
     assert contents(warehouse, sources) == tables
+
+
+def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sources: str) -> None:
+    """It is right in increments as it stands; a sequence that cannot be one stops the run."""
+    env = {"SPARK_CDC_SCHEMA": sources}
+    audit = ("run", "--select", "path:models/own/audit*")
+    table = "insert into consumer_built_erp.audit values "
+    warehouse.sql(table + "('5', 'insert', 1, 'a'), ('5', 'insert', 1, 'a'), ('6', 'drop', 2, 'b')")
+    warehouse.dbt(consumer, *audit, env=env)
+    assert warehouse.sql(f"select * from {sources}.audit__counts") == [(3, 2, 0, 1)]
+    warehouse.sql(table + "('7', 'update', 1, 'c'), ('4', 'insert', 2, 'd'), ('8', 'what', 3, 'e')")
+    warehouse.dbt(consumer, *audit, env=env)
+    assert warehouse.sql(f"select * from {sources}.audit__counts") == [(6, 4, 0, 2)]
+    assert warehouse.sql(f"select id, note from {sources}.audit order by id") == [
+        (1, "c"),
+        (2, "d"),
+    ]
+    assert warehouse.sql(
+        "select cdc_sequence, cdc_source, cdc_commit_sequence, id, note"
+        f" from {sources}.audit__changes order by cdc_sequence"
+    ) == [
+        ("4", "audit_log", "4", 2, "d"),
+        ("5", "audit_log", "5", 1, "a"),
+        ("7", "audit_log", "7", 1, "c"),
+    ]
+    assert warehouse.sql(f"select detail, raw from {sources}.audit__bad order by raw") == [
+        ("action is drop", '{"position":"6","action":"drop","id":2,"note":"b"}'),
+        ("action is what", '{"position":"8","action":"what","id":3,"note":"e"}'),
+    ]
+    warehouse.sql(table + "('9~', 'insert', 4, 'f')")
+    stopped = warehouse.dbt(consumer, *audit, env=env, check=False)
+    assert (
+        "the decoder consumer.audit_log made the cdc_sequence 9~; it has to make printable ASCII"
+        in stopped.results()["audit__changes"]["message"]
+    )
+
+
+def test_the_example_is_what_is_built() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert (CONSUMER / "macros" / "audit_log.sql").read_text() in text
 
 
 def test_a_transaction_too_large_for_one_task(

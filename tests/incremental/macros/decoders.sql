@@ -32,7 +32,7 @@ with numbered as (
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': "if(number = 1, 'insert', 'update')", 'cdc_sequence': 'header__change_seq',
-}, {'id': 'id', 'note': 'note'}, 'numbered') }}
+}, 'numbered') }}
 where reason is null
 {%- endmacro -%}
 
@@ -124,7 +124,7 @@ events as (
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq',
-}, {'id': 'id', 'note': 'note'}, 'events') }}
+}, 'events') }}
 {%- endmacro -%}
 
 {%- macro _quarantine_answered(spec) -%}

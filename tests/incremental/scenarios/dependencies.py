@@ -207,7 +207,11 @@ WITHOUT_DEPENDENCIES = Scenario(
         Step(
             land=(land("raw", (2, "U", 1, "first", "a", 1), (3, "U", 2, "other", "a", 1)),),
             rows={
-                _OPERATIONS: [(1, "first", "insert"), (1, "later", "update"), (2, "other", "insert")],
+                _OPERATIONS: [
+                    (1, "first", "insert"),
+                    (1, "later", "update"),
+                    (2, "other", "insert"),
+                ],
                 "select detail from {schema}.bad": [("row 3",)],
                 "current": [(1, "later"), (2, "other")],
                 "asked": [(1, "first"), (1, "later"), (2, "asked")],

@@ -1,0 +1,2 @@
+{{ config(materialized='cdc_incremental') }}
+{{ audit_log(source('erp', 'audit'), key=['id']) }}

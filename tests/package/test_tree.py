@@ -1,0 +1,38 @@
+"""What knows what: formats and the shared machinery are apart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from kit.formats import decoders_built
+from kit.warehouse import ROOT
+
+MACROS = ROOT / "macros"
+# Products, and the decoders that are there.
+FORMATS = {"qlik", "gbase", "informix", "netiq", "db2", "kafka", "avro", *decoders_built()}
+
+
+def macros_in(folder: Path) -> set[str]:
+    """The macros that the files of a folder define."""
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.sql")))
+    return set(re.findall(r"\{%-? macro (\w+)\(", text))
+
+
+@pytest.mark.parametrize("decoder", decoders_built())
+def test_a_decoder_calls_nothing_of_the_machinery(decoder: str) -> None:
+    machinery = {name for name in macros_in(MACROS / "incremental") if name.startswith("_")}
+    assert "_store_increment" in machinery
+    for path in sorted((MACROS / decoder).glob("*.sql")):
+        called = set(re.findall(r"spark_cdc\.(\w+)", path.read_text()))
+        assert not called & machinery, path
+
+
+@pytest.mark.parametrize("folder", ["incremental", "apply"])
+def test_the_machinery_names_no_format(folder: str) -> None:
+    files = sorted((MACROS / folder).iterdir())
+    assert files
+    for path in files:
+        named = [word for word in FORMATS if word in path.read_text().lower()]
+        assert not named, path
