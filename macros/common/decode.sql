@@ -22,7 +22,7 @@
     {{ return({
         'builds': builds,
         'decoder': decoder,
-        'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, state=none, decoded=none)),
+        'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, answers=none, state=none, decoded=none)),
         'definition': dict(definition, lookups=lookups),
     }) }}
 {%- endmacro -%}

@@ -16,9 +16,12 @@
         'missing': spark_cdc._helper('missing_' ~ run.suffix),
         'read': spark_cdc._helper('read_' ~ run.suffix),
         'groups': spark_cdc._helper('groups_' ~ run.suffix),
+        'answers': this.incorporate(path={'identifier': run.properties['spark_cdc.answers']}, type='table')
+            if run.properties.get('spark_cdc.answers') and not run.is_full else none,
         'resume': resume,
         'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
     }) -%}
+    {%- do spark_cdc._keep_as_of(run) -%}
     {%- do spark_cdc._add_dependencies(run) -%}
     {%- if not run.is_full and run.raw.identifier | lower not in run.helpers -%}
         {{ spark_cdc._stop(
@@ -64,7 +67,7 @@
     {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
     {%- set given = dependencies(dict(
         run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.read),
-        built=run.target, builds=run.call.builds
+        built=run.target, builds=run.call.builds, answers=run.answers
     )) if dependencies else {} -%}
     {%- set wrong = given.keys() | reject('in', keys) | list -%}
     {%- if wrong or (given.group and not given.event_group) or (given.identity and not given.group) -%}
@@ -90,13 +93,66 @@
     {{ return(select(dict(run.call.spec, relation=relation, batch=run.batch, **dict(more)))) }}
 {%- endmacro -%}
 
-{#- The model, from all rows that were read. -#}
+{#- The model, from all rows that were read. Look-ups answer anew. -#}
 {%- macro _decode_all(run, properties) -%}
     {%- if run.resume -%}
         {%- do spark_cdc._resume_all(run, properties) -%}
     {%- else -%}
-        {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, spark_cdc._raw_columns_of(run, run.raw)), properties) -%}
+        {%- set all_rows = spark_cdc._raw_columns_of(run, run.raw) -%}
+        {%- do run.update({'answers': none}) -%}
+        {%- do spark_cdc._ask(run, all_rows, {}) -%}
+        {%- do spark_cdc._store_all(
+            run, spark_cdc._decoded(run, all_rows, {'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
+        ) -%}
     {%- endif -%}
+{%- endmacro -%}
+
+
+{#- A time up to which is decoded never goes back: what one run has taken up stays so. -#}
+{%- macro _keep_as_of(run) -%}
+    {%- set spec = run.call.spec -%}
+    {%- set before = run.properties.get('spark_cdc.as_of') if not run.is_full else none -%}
+    {%- if spec.as_of and before and before > spec.as_of -%}
+        {%- do spec.update({'as_of': before}) -%}
+    {%- endif -%}
+    {%- do spec.update({'as_of_before': before}) -%}
+{%- endmacro -%}
+
+{#- Writes what look-ups answer to the questions of raw rows into another table, `run.answers`, if the decoder has
+    _answers_<decoder>(spec): a select of cdc_group and what else it finds again as spec.answers. In an increment, the answers of
+    groups that are not `affected` stay. -#}
+{%- macro _ask(run, relation, more, affected=none) -%}
+    {%- set part = spark_cdc._part_of_decoder('cdc_incremental', 'answers', run.call.decoder, is_optional=true) -%}
+    {%- if not part or not run.call.spec.lookups.values() | select | list -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set answers = spark_cdc._helper('answers_' ~ run.suffix) -%}
+    {%- set select = part(dict(run.call.spec, relation=relation, answers=run.answers, **dict(more))) -%}
+    {%- set sql -%}
+create table {{ answers }} using parquet as
+        {%- if affected and run.answers %}
+select * from (
+    {{ select | indent(4) }}
+) as answered
+where cdc_group in (select cdc_group from {{ affected.groups }})
+union all
+select stored.* from {{ run.answers }} as stored
+left anti join {{ affected.groups }} as affected
+    on stored.cdc_group = affected.cdc_group
+        {%- else %}
+{{ select }}
+        {%- endif %}
+    {%- endset -%}
+    {%- do run_query(sql) -%}
+    {%- do run.update({'answers': answers}) -%}
+{%- endmacro -%}
+
+{#- What a run that wrote something notes of look-ups. -#}
+{%- macro _properties_of_look_ups(run) -%}
+    {%- set properties = {} -%}
+    {%- if run.answers -%}{%- do properties.update({'spark_cdc.answers': run.answers.identifier}) -%}{%- endif -%}
+    {%- if run.call.spec.as_of -%}{%- do properties.update({'spark_cdc.as_of': run.call.spec.as_of}) -%}{%- endif -%}
+    {{ return(properties) }}
 {%- endmacro -%}
 
 {#- How much an increment has to decode: nothing, groups or all. -#}
@@ -133,13 +189,18 @@
     {%- set affected, sql = {}, '' -%}
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._read_affected_rows(run) -%}
-        {%- set decoded = spark_cdc._decoded(run, spark_cdc._raw_columns_of(run, run.read), more) -%}
+        {%- set rows_read = spark_cdc._raw_columns_of(run, run.read) -%}
+        {%- do spark_cdc._ask(run, rows_read, more, affected) -%}
+        {%- set decoded = spark_cdc._decoded(run, rows_read, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
             else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
-        {%- set decoded = spark_cdc._decoded(run, spark_cdc._all_raw_rows(run), more) -%}
+        {%- set all_rows = spark_cdc._all_raw_rows(run) -%}
+        {%- do spark_cdc._ask(run, all_rows, more) -%}
+        {%- set decoded = spark_cdc._decoded(run, all_rows, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
     {%- endif -%}
+    {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
     {#- else a row that another run has just added is there twice -#}
     {%- do spark_cdc._check_claim(run, run.raw) -%}
     {%- if is_events -%}
@@ -147,12 +208,12 @@
         {%- do spark_cdc._keep_replaced_events(run, increment) -%}
         {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
             if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], run.get('watermark'), range) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
     {%- elif extent == 'groups' -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], run.get('watermark'), is_unique=false) -%}
+        {%- do spark_cdc._store_increment(run, increment, ['raw'], noted, is_unique=false) -%}
     {%- else -%}
-        {%- do spark_cdc._store_all(run, decoded, {}) -%}
+        {%- do spark_cdc._store_all(run, decoded, noted) -%}
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._drop(increment) -%}

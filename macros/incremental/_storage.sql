@@ -194,7 +194,7 @@
     on parquet its table and the one before it, which somebody may still be reading. -#}
 {%- macro _named_in(properties) -%}
     {%- set named = [] -%}
-    {%- for name in ('raw', 'state', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
+    {%- for name in ('raw', 'state', 'answers', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
         {%- do named.append(properties['spark_cdc.' ~ name] | lower) -%}
     {%- endfor -%}
     {{ return(named) }}
@@ -212,7 +212,7 @@
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|groups|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+            '(run|raw|replaced|missing|read|groups|answers|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
         ) -%}
         {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
@@ -548,6 +548,8 @@ when not matched and not increment.cdc_is_removed
         'spark_cdc.raw_is_partial': run.properties.get('spark_cdc.raw_is_partial', ''),
         'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
         'spark_cdc.kept_by': run.get('kept_by', ''),
+        'spark_cdc.answers': run.properties.get('spark_cdc.answers', ''),
+        'spark_cdc.as_of': run.properties.get('spark_cdc.as_of', ''),
     } -%}
     {%- do all_properties.update(run.get('watermark') or {}) -%}
     {%- do all_properties.update(properties or {}) -%}

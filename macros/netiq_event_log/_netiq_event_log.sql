@@ -1,0 +1,820 @@
+{#- What the decoder of event logs is made of: from log rows to events. -#}
+
+{#- A text as a value: string columns as logged, binary ones in base64, all else from trimmed text; NULL where it is not exactly one.
+    Times also in Db2's form, whose digits beyond microseconds are cut. -#}
+{%- macro _netiq_value(text, data_type) -%}
+    {%- set family = spark_cdc._type_facts(data_type).family -%}
+    {%- if family == 'text' -%}
+        {{ return(spark_cdc._typed(text, 'string', data_type)) }}
+    {%- elif data_type | lower | trim == 'binary' -%}
+        {{ return("try_to_binary(regexp_replace(" ~ text ~ ", '[ \\\\t\\\\r\\\\n\\\\f]', ''), 'base64')") }}
+    {%- elif family in ('timestamp', 'date') -%}
+        {%- set db2 = '^([0-9]{4}-[0-9]{2}-[0-9]{2})-([01][0-9]|2[0-3])[.]([0-9]{2})[.]([0-9]{2})([.][0-9]{1,12})?$' -%}
+        {{ return(spark_cdc._typed(
+            'regexp_replace(trim(' ~ text ~ "), '" ~ db2 ~ "', '$1 $2:$3:$4$5')", 'string', data_type
+        )) }}
+    {%- endif -%}
+    {{ return(spark_cdc._typed('trim(' ~ text ~ ')', 'string', data_type)) }}
+{%- endmacro -%}
+
+{#- A column of the log. -#}
+{%- macro _netiq_raw(spec, name) -%}
+    {{ return(spark_cdc._quote(spec.layout[name])) }}
+{%- endmacro -%}
+
+{%- macro _netiq_raw_type(spec, name) -%}
+    {{ return(spec.raw_columns[spec.layout[name]]) }}
+{%- endmacro -%}
+
+{#- A number of the log, decimal(38, 0); NULL where it is none. -#}
+{%- macro _netiq_raw_number(spec, name) -%}
+    {{ return(spark_cdc._typed(spark_cdc._netiq_raw(spec, name), spark_cdc._netiq_raw_type(spec, name), 'decimal(38,0)')) }}
+{%- endmacro -%}
+
+{%- macro _netiq_raw_record_id(spec) -%}
+    {{ return(spark_cdc._netiq_raw_number(spec, 'record_id')) }}
+{%- endmacro -%}
+
+{#- The time of an event: a timestamp whose reading in UTC is the local time. -#}
+{%- macro _netiq_raw_time(spec) -%}
+    {%- set column, data_type = spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time') | lower -%}
+    {%- if data_type == 'timestamp_ntz' -%}
+        {{ return('try_cast(concat(cast(' ~ column ~ " as string), 'Z') as timestamp)") }}
+    {%- elif data_type.startswith('timestamp') -%}
+        {{ return(column) }}
+    {%- endif -%}
+    {{ return(spark_cdc._netiq_value(column, 'timestamp')) }}
+{%- endmacro -%}
+
+{#- A local time as a literal of that kind. -#}
+{%- macro _netiq_time_literal(text) -%}
+    {{ return("timestamp '" ~ text ~ "Z'") }}
+{%- endmacro -%}
+
+{#- The name of the table of a row, without its schema. -#}
+{%- macro _netiq_raw_table(spec) -%}
+    {{ return("lower(trim(substring_index(" ~ spark_cdc._netiq_raw(spec, 'table_name') ~ ", '.', -1)))") }}
+{%- endmacro -%}
+
+
+{#- The grammar of table_key as regular expressions. Every repeated group is possessive: else a key of thousands of characters
+    overflows Java's stack. -#}
+{%- macro _netiq_key_grammar() -%}
+    {%- set name = '[^=+"\\\\,;<>]++' -%}
+    {%- set value = '"[^"\\\\]*+(?:\\\\["\\\\][^"\\\\]*+)*+"|[^,;\'+"=\\\\<>]*+' -%}
+    {{ return({
+        'part': '(' ~ name ~ ')=(' ~ value ~ ')',
+        'whole': '^' ~ name ~ '=(?:' ~ value ~ ')(?:[+]' ~ name ~ '=(?:' ~ value ~ '))*+\\z',
+        'escape': '\\\\(["\\\\])',
+        'prefix': '^pk_(?:sv_)?(?:[0-9]+_)?(?:_.+?__)?',
+    }) }}
+{%- endmacro -%}
+
+{#- The names in a table_key, in lower case and without blanks around; NULL where it is malformed. -#}
+{%- macro _netiq_key_names(object) -%}
+    {%- set grammar = spark_cdc._netiq_key_grammar() -%}
+case
+    when {{ object }} rlike {{ spark_cdc._literal(grammar.whole) }}
+        then transform(
+            regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 1),
+            name -> lower(trim(name))
+        )
+end
+{%- endmacro -%}
+
+{#- The values in a table_key that is well-formed. -#}
+{%- macro _netiq_key_values(object) -%}
+    {%- set grammar = spark_cdc._netiq_key_grammar() -%}
+transform(
+    regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 2),
+    value -> if(
+        left(value, 1) = '"',
+        regexp_replace(substr(value, 2, length(value) - 2), {{ spark_cdc._literal(grammar.escape) }}, '$1'),
+        value
+    )
+)
+{%- endmacro -%}
+
+{#- The key columns that the names stand for, in their order; NULL for one that is none. -#}
+{%- macro _netiq_key_columns(spec, names) -%}
+    {%- set known = [] -%}
+    {%- for name in spec.key -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
+    {%- set prefix = spark_cdc._literal(spark_cdc._netiq_key_grammar().prefix) -%}
+transform(
+    {{ names }},
+    name -> case
+        when name in ({{ known | join(', ') }}) then name
+        when regexp_replace(name, {{ prefix }}, '') in ({{ known | join(', ') }})
+            then regexp_replace(name, {{ prefix }}, '')
+    end
+)
+{%- endmacro -%}
+
+{#- The text of a key column. -#}
+{%- macro _netiq_key_text(columns, values, name) -%}
+    {{ return('get(' ~ values ~ ', cast(array_position(' ~ columns ~ ', ' ~ spark_cdc._literal(name | lower) ~ ') as int) - 1)') }}
+{%- endmacro -%}
+
+{#- The group of a row: its key as text, from the typed columns behind `prefix`. -#}
+{%- macro _netiq_group(spec, prefix='') -%}
+    {%- set values = {} -%}
+    {%- for name in spec.key -%}{%- do values.update({name: prefix ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
+    {{ return(spark_cdc._netiq_group_of(spec, values)) }}
+{%- endmacro -%}
+
+{%- macro _netiq_group_of(spec, values) -%}
+    {%- set texts = [] -%}
+    {%- for name, value in values.items() -%}
+        {%- set data_type = spec.columns[name] | lower | trim -%}
+        {%- do texts.append(
+            'hex(' ~ value ~ ')' if data_type == 'binary'
+            else 'cast(unix_micros(' ~ value ~ ') as string)' if data_type in ('timestamp', 'timestamp_ltz')
+            else 'cast(' ~ value ~ ' as string)'
+        ) -%}
+    {%- endfor -%}
+    {{ return('concat(' ~ texts | join(', chr(31), ') ~ ')') }}
+{%- endmacro -%}
+
+{#- The same of a raw row. -#}
+{%- macro _netiq_group_of_raw_row(spec) -%}
+    {%- set object = spark_cdc._netiq_raw(spec, 'table_key') -%}
+    {%- set columns = spark_cdc._netiq_key_columns(spec, spark_cdc._netiq_key_names(object)) -%}
+    {%- set values = {} -%}
+    {%- for name in spec.key -%}
+        {%- set text = spark_cdc._netiq_key_text(columns, spark_cdc._netiq_key_values(object), name) -%}
+        {%- do values.update({name: spark_cdc._netiq_value(text, spec.columns[name])}) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._netiq_group_of(spec, values)) }}
+{%- endmacro -%}
+
+
+{#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
+{%- macro _netiq_rows(spec, as_delivered=false) -%}
+    {%- set names, keys, mismatch, bad_keys = [], [], [], [] -%}
+    {%- for name in spec.key -%}
+        {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_values', name), spec.columns[name]) -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- do mismatch.append('not array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ ')') -%}
+        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
+    {%- endfor -%}
+raw as (
+    select
+        {{ spark_cdc._netiq_raw_record_id(spec) | indent(8) }} as cdc_record_id,
+        rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
+        try_cast({{ spark_cdc._netiq_raw_number(spec, 'event_type') | indent(8) }} as int) as cdc_event_type,
+        {{ spark_cdc._netiq_raw_time(spec) | indent(8) }} as cdc_event_time,
+        {{ spark_cdc._netiq_raw(spec, 'perpetrator') }} as cdc_perpetrator,
+        {{ spark_cdc._netiq_raw_table(spec) }} as cdc_table,
+        {{ spark_cdc._netiq_raw(spec, 'table_key') }} as cdc_object,
+        lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
+        {{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
+        {{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
+        {{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+        {%- if as_delivered %},
+        cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
+        cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
+        cast({{ spark_cdc._netiq_raw(spec, 'event_time') }} as string) as cdc_event_time_as_logged,
+        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
+        {%- endif %}
+    from {{ spec.relation }}
+    where
+        {{ spark_cdc._netiq_raw_table(spec) }} = {{ spark_cdc._literal(spec.table) }}
+        or coalesce({{ spark_cdc._netiq_raw_table(spec) }}, '') = ''
+),
+
+-- as generators, so that Spark parses each key once a row
+parsed as (
+    select
+        raw.*,
+        names.cdc_key_names,
+        parts.*
+    from raw
+        lateral view explode(array(
+            {{ spark_cdc._netiq_key_names('cdc_object') | indent(12) }}
+        )) names as cdc_key_names
+        lateral view inline(array(named_struct(
+            'cdc_key_columns', {{ spark_cdc._netiq_key_columns(spec, 'cdc_key_names') | indent(12) }},
+            'cdc_key_values', {{ spark_cdc._netiq_key_values('cdc_object') | indent(12) }}
+        ))) parts as cdc_key_columns, cdc_key_values
+),
+
+keyed as (
+    select
+        parsed.*,
+        keys.cdc_key
+    from parsed
+        lateral view explode(array(
+            named_struct(
+                {{ keys | join(',\n') | indent(16) }}
+            )
+        )) keys as cdc_key
+),
+
+judged_alone as (
+    select
+        keyed.* except (cdc_key_names, cdc_key_columns{{ ', cdc_key_values' if not as_delivered }}),
+        verdict.cdc_reason
+    from keyed
+        lateral view explode(array(
+            case
+                when coalesce(cdc_table, '') = '' then 'missing_table_name'
+                when coalesce(cdc_record_id < 1, true) then 'bad_record_id'
+                when coalesce(cdc_status not in ('N', 'S', 'W', 'E', 'F'), true) then 'bad_status'
+                when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
+                when cdc_has_no_time then 'null_event_time'
+                when
+                    cdc_event_time is null
+                    or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
+                    or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
+                    then 'bad_event_time'
+                when
+                    cdc_key_names is null
+                    or size(array_distinct(cdc_key_names)) < size(cdc_key_names)
+                    then 'malformed_table_key'
+                when
+                    size(cdc_key_columns) <> {{ spec.key | length }}
+                    or {{ mismatch | join('\n                    or ') }}
+                    then 'key_mismatch'
+                when cdc_event_type not between 4 and 6 and coalesce(cdc_column, '') = '' then 'missing_column_name'
+                when
+                    {{ bad_keys | join('\n                    or ') }}
+                    or (
+                        cdc_event_type <= 3
+                        and cdc_new_value is not null
+                        and {{ spark_cdc._netiq_is_bad_value(spec) | indent(24) }}
+                    )
+                    then 'bad_value'
+            end
+        )) verdict as cdc_reason
+),
+
+well_formed as (
+    select * from judged_alone
+    where cdc_reason is null
+),
+
+-- Where a record id may stand on more than one row. A bucket holds whole ids, and there are so few buckets that they always fit
+-- in memory: rows outside them need no second look.
+claims as (
+    select xxhash64(cdc_record_id) as cdc_hash
+    from raw
+    where cdc_record_id is not null
+    group by xxhash64(cdc_record_id)
+    having count(*) > 1
+),
+
+repeated as (
+    select distinct pmod(cdc_hash, 1048576) as cdc_bucket
+    from claims
+),
+
+-- rows of one record id are one row if they agree in all but the status, of which a letter counts before N
+gathered as (
+    select /*+ broadcast(repeated) */
+        cdc_record_id,
+        coalesce(max(nullif(cdc_status, 'N')), 'N') as cdc_status,
+        min({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_least,
+        max({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_greatest
+    from well_formed
+    left semi join repeated
+        on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
+    group by cdc_record_id
+),
+
+merged as (
+    select /*+ broadcast(repeated) */
+        cdc_record_id,
+        cdc_status,
+        cdc_event_type,
+        cdc_event_time,
+        cdc_perpetrator,
+        cdc_object,
+        cdc_column,
+        cdc_new_value,
+        cdc_key
+    from well_formed
+    left anti join repeated
+        on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
+    union all
+    select
+        cdc_record_id,
+        cdc_status,
+        cdc_least.cdc_event_type,
+        cdc_least.cdc_event_time,
+        cdc_least.cdc_perpetrator,
+        cdc_least.cdc_object,
+        cdc_least.cdc_column,
+        cdc_least.cdc_new_value,
+        cdc_least.cdc_key
+    from gathered
+    where cdc_least <=> cdc_greatest
+)
+{%- endmacro -%}
+
+{#- What rows of one record id have to agree in. -#}
+{%- macro _netiq_content() -%}
+struct(
+    cdc_event_type,
+    cdc_event_time,
+    cdc_perpetrator,
+    cdc_object,
+    cdc_column,
+    cdc_old_value,
+    cdc_new_value,
+    cdc_key
+)
+{%- endmacro -%}
+
+{#- Whether a logged value is none of its column's type. -#}
+{%- macro _netiq_is_bad_value(spec) -%}
+    {%- set by_type = {} -%}
+    {%- for name, data_type in spec.columns.items() if spark_cdc._netiq_value('cdc_new_value', data_type) != 'cdc_new_value' -%}
+        {%- do by_type.setdefault(data_type, []).append(spark_cdc._literal(name | lower)) -%}
+    {%- endfor -%}
+    {%- if not by_type -%}
+        {{ return('false') }}
+    {%- endif -%}
+case
+    {%- for data_type, names in by_type.items() %}
+    when cdc_column in ({{ names | join(', ') }})
+        then {{ spark_cdc._netiq_value('cdc_new_value', data_type) | indent(8) }} is null
+    {%- endfor %}
+    else false
+end
+{%- endmacro -%}
+
+{#- The place of a row in the order of the log. -#}
+{%- macro _netiq_place(spec) -%}
+    {{ return('cdc_event_time, cdc_record_id' if spec.is_by_time else 'cdc_record_id') }}
+{%- endmacro -%}
+
+{#- CTEs to `windowed`: the active rows with the windows in which precedence holds. -#}
+{%- macro _netiq_windows(spec, as_delivered=false) -%}
+    {%- set conditions = [] -%}
+    {%- if spec.is_by_time -%}
+        {%- do conditions.append('cdc_event_time <= ' ~ spark_cdc._netiq_time_literal(spec.as_of)) -%}
+    {%- endif -%}
+    {%- if not spec.lookups.snapshot -%}
+        {%- do conditions.append('cdc_event_type <= 4') -%}
+    {%- endif -%}
+with {{ spark_cdc._netiq_rows(spec, as_delivered) }},
+
+-- rows that wait are none yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
+active as (
+    select * from merged
+    {%- if conditions %}
+    where
+        {{ conditions | join('\n        and ') }}
+    {%- endif %}
+)
+    {%- if spec.lookups.snapshot %},
+
+-- the deletes of a key divide its windows
+divided as (
+    select
+        *,
+        count_if(cdc_event_type = 4)
+            over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }} rows between unbounded preceding and 1 preceding)
+            as cdc_deletes_before,
+        count_if(cdc_event_type = 4) over (partition by cdc_key) as cdc_deletes
+    from active
+),
+
+-- a window is known by its rows
+windowed as (
+    select
+        *,
+        cdc_deletes > cdc_deletes_before as cdc_is_overtaken,
+        concat_ws(
+            ' ',
+            count(*) over in_window,
+            bit_xor(xxhash64(cdc_record_id)) over in_window,
+            min(cdc_record_id) over in_window,
+            max(cdc_record_id) over in_window
+        ) as cdc_question
+    from divided
+    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
+)
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. Of several rows the greatest. -#}
+{%- macro _netiq_snapshot(spec) -%}
+    {%- set there, keys, values, bad = [], [], [], [] -%}
+    {%- for name, column in spec.snapshot_columns.items() -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ spark_cdc._quote(name)) -%}
+        {%- do there.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(column.name)) -%}
+        {%- do values.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- if value != 'cdc_there.' ~ spark_cdc._quote(name) -%}
+            {%- do bad.append(
+                'if(\n    cdc_there.' ~ spark_cdc._quote(name) ~ ' is not null and ' ~ value ~ ' is null,\n    named_struct('
+                ~ "'name', " ~ spark_cdc._literal(name | lower) ~ ", 'value', cast(cdc_there." ~ spark_cdc._quote(name)
+                ~ ' as string)),\n    null\n)'
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for name in spec.key -%}
+        {%- do keys.append(
+            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._netiq_snapshot_value(spec, name, spark_cdc._quote(spec.snapshot_columns[name].name))
+        ) -%}
+    {%- endfor -%}
+snapshot_keyed as (
+    select
+        named_struct(
+            {{ keys | join(',\n') | indent(12) }}
+        ) as cdc_key,
+        named_struct(
+            {{ there | join(',\n') | indent(12) }}
+        ) as cdc_there
+    from {{ spec.lookups.snapshot }}
+),
+
+snapshot_taken as (
+    select
+        cdc_key,
+        max(cdc_there) as cdc_there
+    from snapshot_keyed
+    where
+        {%- for name in spec.key %}
+        {{ 'and ' if not loop.first }}cdc_key.{{ spark_cdc._quote(name) }} is not null
+        {%- endfor %}
+    group by cdc_key
+),
+
+snapshot_rows as (
+    select
+        cdc_key,
+        named_struct(
+            {{ values | join(',\n') | indent(12) }},
+            'cdc_bad', {% if bad -%}
+            filter(
+                array(
+                    {{ bad | join(',\n') | indent(20) }}
+                ),
+                one -> one is not null
+            )
+            {%- else -%}
+            cast(array() as array<struct<name: string, value: string>>)
+            {%- endif %}
+        ) as cdc_answer
+    from snapshot_taken
+)
+{%- endmacro -%}
+
+{%- macro _netiq_snapshot_value(spec, name, expression) -%}
+    {%- set type_there = spec.snapshot_columns[name].type -%}
+    {%- if spark_cdc._type_facts(type_there).family == 'text' -%}
+        {{ return(spark_cdc._netiq_value(expression, spec.columns[name])) }}
+    {%- endif -%}
+    {{ return(spark_cdc._typed(expression, type_there, spec.columns[name])) }}
+{%- endmacro -%}
+
+{#- CTEs to `answered`: the active rows with what the snapshot answers to query-back rows, and with what is bad in that. -#}
+{%- macro _netiq_answered(spec, as_delivered=false) -%}
+{{ spark_cdc._netiq_windows(spec, as_delivered) }}
+    {%- if spec.lookups.snapshot %},
+        {%- if not spec.answers %}
+
+{{ spark_cdc._netiq_snapshot(spec) }},
+        {%- endif %}
+
+asked as (
+    select
+        windowed.*,
+        {{ 'answers' if spec.answers else 'snapshot_rows' }}.cdc_answer
+    from windowed
+    {%- if spec.answers %}
+    left join {{ spec.answers }} as answers
+        on
+            windowed.cdc_question = answers.cdc_question
+            and windowed.cdc_event_type >= 5
+    {%- else %}
+    left join snapshot_rows
+        on
+            windowed.cdc_key = snapshot_rows.cdc_key
+            and windowed.cdc_event_type >= 5
+            and not windowed.cdc_is_overtaken
+    {%- endif %}
+),
+
+answered as (
+    select
+        *,
+        case
+            when cdc_event_type in (5, 6) then get(cdc_answer.cdc_bad, 0)
+            when cdc_event_type in (7, 8) then get(filter(cdc_answer.cdc_bad, one -> one.name = cdc_column), 0)
+        end as cdc_bad
+    from asked
+)
+    {%- endif -%}
+{%- endmacro -%}
+
+
+{#- CTEs to `events`: one row for each event, with the log rows that it is made of. -#}
+{%- macro _netiq_events(spec) -%}
+    {%- set known = [] -%}
+    {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
+{{ spark_cdc._netiq_answered(spec) }},
+    {%- if spec.lookups.snapshot %}
+
+-- P3: a query-back event is ignored once the database object no longer exists
+existing as (
+    select
+        *,
+        cdc_answer is not null and cdc_bad is null as cdc_is_answered
+    from answered
+),
+
+compared as (
+    select
+        *,
+        bool_or(cdc_is_answered and cdc_event_type in (5, 6)) over in_window as cdc_has_row,
+        collect_set(case when cdc_is_answered and cdc_event_type in (7, 8) then cdc_column end) over in_window as cdc_fields
+    from existing
+    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
+),
+
+-- P1: an event is ignored if a query-back event is logged for the same field or object
+-- P2: a query-back row event goes before a query-back field event of the same object
+remaining as (
+    select * from compared
+    where
+        cdc_event_type = 4
+        or (cdc_event_type <= 3 and not cdc_has_row and not array_contains(cdc_fields, cdc_column))
+        or (cdc_event_type in (5, 6) and cdc_is_answered)
+        or (cdc_event_type in (7, 8) and cdc_is_answered and not cdc_has_row)
+),
+    {%- else %}
+
+remaining as (
+    select * from active
+),
+    {%- endif %}
+
+-- rows of a key that follow each other, of one object, time and kind
+kinds as (
+    select
+        *,
+        case
+            when cdc_event_type in (1, 7) then 'add'
+            when cdc_event_type in (2, 3, 8) then 'modify'
+            when cdc_event_type = 4 then 'delete'
+            else 'row'
+        end as cdc_kind
+    from remaining
+),
+
+begun as (
+    select
+        *,
+        cdc_event_type = 4
+        or not struct(cdc_object, cdc_event_time, cdc_kind)
+        <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }})
+            as cdc_begins
+    from kinds
+),
+
+numbered as (
+    select
+        *,
+        count_if(cdc_begins) over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }} rows unbounded preceding) as cdc_run
+    from begun
+),
+
+runs as (
+    select
+        cdc_key,
+        cdc_run,
+        min(cdc_kind) as cdc_kind,
+        array_sort(
+            collect_list(
+                struct(
+                    {{ spark_cdc._netiq_place(spec) }},
+                    {{ 'cdc_event_time,' if not spec.is_by_time }}
+                    cdc_event_type,
+                    cdc_status,
+                    cdc_perpetrator,
+                    cdc_column,
+                    cdc_new_value
+                    {{- ',\n                    cdc_answer' if spec.lookups.snapshot }}
+                )
+            )
+        ) as cdc_rows,
+        count(distinct cdc_column) < count(cdc_column) as cdc_has_repeats
+    from numbered
+    group by cdc_key, cdc_run
+),
+
+-- a column that occurs again begins another event
+parts as (
+    select
+        runs.cdc_key,
+        runs.cdc_kind,
+        part.cdc_rows
+    from runs
+        lateral view explode(
+            case
+                when runs.cdc_kind in ('add', 'modify') and runs.cdc_has_repeats
+                    then {{ spark_cdc._netiq_split() | indent(20) }}
+                else array(runs.cdc_rows)
+            end
+        ) part as cdc_rows
+),
+
+events as (
+    select
+        cdc_key,
+        cdc_kind = 'row' as cdc_is_row,
+        case
+            when cdc_kind = 'add' or exists(cdc_rows, one -> one.cdc_event_type = 5) then 'insert'
+            when cdc_kind = 'delete' then 'delete'
+            else 'update'
+        end as cdc_operation,
+        cdc_rows[0] as cdc_first,
+        element_at(cdc_rows, -1) as cdc_last,
+        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
+        case
+            when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
+        end as cdc_names,
+        case
+            when cdc_kind in ('add', 'modify')
+                then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
+        end as cdc_values
+        {%- if spec.lookups.snapshot %},
+        transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
+        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
+        {%- endif %}
+    from parts
+    -- an update of columns that nobody named
+    where
+        cdc_kind <> 'modify'
+        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
+)
+{%- endmacro -%}
+
+{#- The rows of a run as arrays in which no column occurs twice. -#}
+{%- macro _netiq_split() -%}
+aggregate(
+    slice(runs.cdc_rows, 2, size(runs.cdc_rows)),
+    named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', slice(runs.cdc_rows, 1, 1)),
+    (state, one) -> if(
+        exists(state.open, other -> other.cdc_column = one.cdc_column),
+        named_struct('done', array_append(state.done, state.open), 'open', array(one)),
+        named_struct('done', state.done, 'open', array_append(state.open, one))
+    ),
+    state -> array_append(state.done, state.open)
+)
+{%- endmacro -%}
+
+{#- A column of the event. -#}
+{%- macro _netiq_event_value(spec, name) -%}
+    {%- if name in spec.key -%}
+        {{ return('cdc_key.' ~ spark_cdc._quote(name)) }}
+    {%- endif -%}
+    {%- set literal = spark_cdc._literal(name | lower) -%}
+    {%- set logged = spark_cdc._netiq_value('try_element_at(cdc_values, ' ~ literal ~ ')', spec.columns[name]) -%}
+    {%- if not spec.lookups.snapshot -%}
+        {{ return(logged) }}
+    {%- endif -%}
+case
+    when cdc_is_row or array_contains(cdc_asked, {{ literal }}) then cdc_answer.{{ spark_cdc._quote(name) }}
+    else {{ logged | indent(4) }}
+end
+{%- endmacro -%}
+
+{#- A sequence of text: the number of a record, behind its time where that orders. -#}
+{%- macro _netiq_sequence(spec, row) -%}
+    {%- set number = "lpad(cast(" ~ row ~ ".cdc_record_id as string), 38, '0')" -%}
+    {%- if not spec.is_by_time -%}
+        {{ return(number) }}
+    {%- endif -%}
+    {#- not date_format, which tells the time in the session's zone -#}
+    {%- set text = "cast(\n    timestamp_ntz '1970-01-01 00:00:00'\n    + make_dt_interval(0, 0, 0, cast(unix_micros(" ~ row
+        ~ ".cdc_event_time) as decimal(24, 0)) * 0.000001BD) as string\n)" -%}
+    {{ return(
+        "concat(\n    translate(left(" ~ text ~ ", 19), '- :', ''),\n    rpad(substr(" ~ text ~ ", 21), 6, '0'),\n    '.',\n    " ~ number ~ "\n)"
+    ) }}
+{%- endmacro -%}
+
+{#- The columns that an update changed. -#}
+{%- macro _netiq_changed_columns(spec) -%}
+case
+    when cdc_operation = 'update' and not cdc_is_row
+        then {{ spark_cdc._netiq_columns_where(spec, 'array_contains(cdc_names, lower(name))') | indent(8) }}
+end
+{%- endmacro -%}
+
+{#- The columns that an event carries, if they are not all. -#}
+{%- macro _netiq_present_columns(spec) -%}
+    {%- set key = [] -%}
+    {%- for name in spec.key -%}{%- do key.append(spark_cdc._literal(name)) -%}{%- endfor -%}
+    {%- set is_present = 'name in (' ~ key | join(', ') ~ ") or coalesce(array_contains(cdc_names, lower(name)), false)" -%}
+case
+    when not cdc_is_row
+        then {{ spark_cdc._call('nullif', [
+            spark_cdc._netiq_columns_where(spec, is_present), spark_cdc._netiq_columns_where(spec, 'true')
+        ]) | indent(8) }}
+end
+{%- endmacro -%}
+
+{%- macro _netiq_columns_where(spec, condition) -%}
+    {%- set names = [] -%}
+    {%- for name in spec.columns -%}{%- do names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
+filter(array({{ names | join(', ') }}), name -> {{ condition }})
+{%- endmacro -%}
+
+{#- What else the log says of an event: of its last row. -#}
+{%- macro _netiq_metadata() -%}
+named_struct(
+    'record_id', try_cast(cdc_last.cdc_record_id as bigint),
+    'perpetrator', cdc_last.cdc_perpetrator,
+    'event_time', cdc_last.cdc_event_time,
+    'status', cdc_last.cdc_status
+)
+{%- endmacro -%}
+
+
+{#- CTEs to `judged`: every delivery of the table's rows, with the reason why it is in quarantine. -#}
+{%- macro _netiq_judged(spec, as_delivered=false, goes_on=false) -%}
+    {%- set is_asked = spec.lookups.snapshot -%}
+    {%- if not goes_on -%}
+{{ spark_cdc._netiq_answered(spec, as_delivered) if is_asked else 'with ' ~ spark_cdc._netiq_rows(spec, as_delivered) }},
+
+    {% endif -%}
+judged as (
+    select
+        judged_alone.* except (cdc_reason),
+        {%- if is_asked %}
+        bad_answers.cdc_bad,
+        {%- endif %}
+        case
+            when judged_alone.cdc_reason is not null then judged_alone.cdc_reason
+            when not gathered.cdc_least <=> gathered.cdc_greatest then 'sequence_conflict'
+            {%- if is_asked %}
+            when bad_answers.cdc_record_id is not null then 'bad_value'
+            {%- else %}
+            when
+                judged_alone.cdc_event_type >= 5
+                {%- if spec.is_by_time %}
+                and judged_alone.cdc_event_time <= {{ spark_cdc._netiq_time_literal(spec.as_of) }}
+                {%- endif %}
+                then 'no_snapshot'
+            {%- endif %}
+        end as cdc_reason
+    from judged_alone
+    left join gathered
+        on judged_alone.cdc_record_id = gathered.cdc_record_id
+    {%- if is_asked %}
+    left join (
+        select
+            cdc_record_id,
+            cdc_bad
+        from answered
+        where cdc_bad is not null
+    ) as bad_answers
+        on judged_alone.cdc_record_id = bad_answers.cdc_record_id
+    {%- endif %}
+)
+{%- endmacro -%}
+
+{#- What a person needs to see beside the reason. -#}
+{%- macro _netiq_detail(spec) -%}
+    {%- set texts, bad_keys = {}, [] -%}
+    {%- for name in spec.key -%}
+        {%- do bad_keys.append(
+            'when cdc_key.' ~ spark_cdc._quote(name) ~ ' is null then concat(' ~ spark_cdc._literal('table_key is ') ~ ', left(cdc_object, 100), '
+            ~ spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name]) ~ ')'
+        ) -%}
+    {%- endfor -%}
+case cdc_reason
+    when 'missing_table_name' then 'table_name is NULL or empty'
+    when 'bad_record_id' then concat('record_id is ', coalesce(cdc_record_id_as_logged, 'NULL'))
+    when 'bad_status' then concat('status is ', coalesce(cdc_status, 'NULL'))
+    when 'unknown_operation' then concat('event_type is ', coalesce(cdc_event_type_as_logged, 'NULL'))
+    when 'null_event_time' then 'event_time is NULL'
+    when 'bad_event_time' then concat('event_time is ', cdc_event_time_as_logged)
+    when 'malformed_table_key' then concat('table_key is ', coalesce(left(cdc_object, 100), 'NULL'))
+    when 'key_mismatch' then concat('table_key is ', left(cdc_object, 100), {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
+    when 'missing_column_name' then 'column_name is NULL or empty'
+    when 'sequence_conflict' then concat('another row has record_id ', cdc_record_id)
+    when 'no_snapshot' then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
+    when 'bad_value'
+        then case
+            {{ bad_keys | join('\n            ') }}
+            {%- if spec.lookups.snapshot %}
+            when cdc_bad is not null
+                then concat(cdc_bad.name, ': \'', left(cdc_bad.value, 100), '\' in the snapshot is no ', {{ spark_cdc._netiq_type_of(spec, 'cdc_bad.name') }})
+            {%- endif %}
+            else concat(cdc_column, ': \'', left(cdc_new_value, 100), '\' is no ', {{ spark_cdc._netiq_type_of(spec, 'cdc_column') }})
+        end
+end
+{%- endmacro -%}
+
+{#- The declared type of a column, by its name in lower case. -#}
+{%- macro _netiq_type_of(spec, name) -%}
+    {%- set entries = [] -%}
+    {%- for column, data_type in spec.columns.items() -%}
+        {%- do entries.append(spark_cdc._literal(column | lower) ~ ', ' ~ spark_cdc._literal(data_type)) -%}
+    {%- endfor -%}
+    {{ return('try_element_at(map(' ~ entries | join(', ') ~ '), ' ~ name ~ ')') }}
+{%- endmacro -%}

@@ -1,0 +1,170 @@
+{#- The change events of one table in the event log of NetIQ Identity Manager's JDBC driver. See _macros.yml for the arguments. -#}
+{%- macro netiq_event_log(
+    relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
+) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {{ return(spark_cdc.decode('netiq_event_log', spark_cdc._spec_netiq_event_log(
+        relation, table, key, columns, snapshot, layout, as_of, source_timezone
+    ))) }}
+{%- endmacro -%}
+
+
+{#- The change events. -#}
+{%- macro _events_netiq_event_log(spec) -%}
+    {%- set values = {} -%}
+    {%- for name in spec.columns -%}{%- do values.update({name: spark_cdc._netiq_event_value(spec, name)}) -%}{%- endfor -%}
+{{ spark_cdc._netiq_events(spec) }}
+
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': 'cdc_operation',
+    'cdc_sequence': spark_cdc._netiq_sequence(spec, 'cdc_first'),
+    'cdc_commit_sequence': spark_cdc._netiq_sequence(spec, 'cdc_first'),
+    'cdc_commit_at': 'to_utc_timestamp(cdc_first.cdc_event_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
+    'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
+    'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
+    'cdc_metadata': spark_cdc._netiq_metadata(),
+}, 'events', values) }}
+{%- endmacro -%}
+
+
+{#- The rows of the table that are no events, for `quarantine`; and the rows of no table. -#}
+{%- macro _quarantine_netiq_event_log(spec) -%}
+{{ spark_cdc._netiq_judged(spec, as_delivered=true) }}
+
+select
+    'netiq_event_log' as cdc_source,
+    cdc_reason as reason,
+    {{ spark_cdc._netiq_detail(spec) | indent(4) }} as detail,
+    cdc_raw as raw
+from judged
+where cdc_reason is not null
+{%- endmacro -%}
+
+
+{#- The four counts, for `raw_counts`. Rows that wait, that precedence drops, and rows of other tables are no-ops. -#}
+{%- macro _raw_counts_netiq_event_log(spec) -%}
+{{ spark_cdc._netiq_events(spec) }},
+
+used as (
+    select explode(cdc_record_ids) as cdc_record_id
+    from events
+),
+
+{{ spark_cdc._netiq_judged(spec, as_delivered=true, goes_on=true) }},
+
+counted as (
+    select
+        count_if(judged.cdc_reason is null and used.cdc_record_id is not null) as used_rows,
+        count_if(judged.cdc_reason is not null) as quarantined_rows
+    from judged
+    left join used
+        on judged.cdc_record_id = used.cdc_record_id
+),
+
+delivered as (
+    select count(*) as raw_rows
+    from {{ spec.relation }}
+)
+
+select
+    delivered.raw_rows,
+    counted.used_rows,
+    delivered.raw_rows - counted.used_rows - counted.quarantined_rows as no_op_rows,
+    counted.quarantined_rows
+from counted
+cross join delivered
+{%- endmacro -%}
+
+
+{#- A key's rows matter for each other: a later delete for all before it. Rows of one record id can be in conflict. -#}
+{%- macro _dependencies_netiq_event_log(spec) -%}
+    {%- set group = spark_cdc._netiq_group_of_raw_row(spec) -%}
+    {%- set again = [] -%}
+    {%- if spec.as_of -%}
+        {%- set time = spark_cdc._netiq_raw_time(spec) -%}
+        {%- set since = time ~ ' > ' ~ spark_cdc._netiq_time_literal(spec.as_of_before) ~ '\n    and ' if spec.as_of_before else '' -%}
+        {%- do again.append(
+            'select ' ~ group ~ '\nfrom ' ~ spec.relation ~ '\nwhere\n    ' ~ since ~ time ~ ' <= ' ~ spark_cdc._netiq_time_literal(spec.as_of)
+        ) -%}
+    {%- endif -%}
+    {%- if spec.answers -%}
+        {%- do again.append(spark_cdc._netiq_unanswered_groups(spec)) -%}
+    {%- endif -%}
+    {{ return({
+        'group': group,
+        'event_group': spark_cdc._netiq_group(spec),
+        'identity': 'cast(' ~ spark_cdc._netiq_raw_record_id(spec) ~ ' as string)',
+        'again': again | join('\nunion all\n') if again else none,
+        'keeps': spark_cdc._netiq_raw_table(spec) ~ ' = ' ~ spark_cdc._literal(spec.table) ~ '\nor coalesce('
+            ~ spark_cdc._netiq_raw_table(spec) ~ ", '') = ''",
+    }) }}
+{%- endmacro -%}
+
+
+{#- What the snapshot answers to the windows of query-back rows: cdc_question is the window, which is known by its rows, so that it keeps
+    its answer until one joins it or leaves it. One without an answer waits: cdc_is_answered is false. -#}
+{%- macro _answers_netiq_event_log(spec) -%}
+{{ spark_cdc._netiq_windows(spec) }},
+
+questions as (
+    select
+        cdc_key,
+        cdc_question,
+        bool_or(cdc_is_overtaken) as cdc_is_overtaken,
+        bool_or(cdc_event_type <= 6) as cdc_has_row,
+        collect_set(case when cdc_event_type >= 7 then cdc_column end) as cdc_fields
+    from windowed
+    where cdc_event_type >= 5
+    group by cdc_key, cdc_question
+),
+
+{{ spark_cdc._netiq_snapshot(spec) }},
+
+answers as (
+    select
+        questions.*,
+        {%- if spec.answers %}
+        case
+            when stored.cdc_is_answered then stored.cdc_answer
+            when not questions.cdc_is_overtaken then snapshot_rows.cdc_answer
+        end as cdc_answer
+        {%- else %}
+        case when not questions.cdc_is_overtaken then snapshot_rows.cdc_answer end as cdc_answer
+        {%- endif %}
+    from questions
+    left join snapshot_rows
+        on questions.cdc_key = snapshot_rows.cdc_key
+    {%- if spec.answers %}
+    left join {{ spec.answers }} as stored
+        on questions.cdc_question = stored.cdc_question
+    {%- endif %}
+)
+
+select
+    {{ spark_cdc._netiq_group(spec, 'cdc_key.') }} as cdc_group,
+    cdc_key,
+    cdc_question,
+    cdc_answer,
+    coalesce(
+        (cdc_has_row and size(cdc_answer.cdc_bad) = 0)
+        or exists(cdc_fields, field -> not exists(cdc_answer.cdc_bad, one -> one.name = field)),
+        false
+    ) as cdc_is_answered
+from answers
+where
+    not cdc_is_overtaken
+    or cdc_answer is not null
+{%- endmacro -%}
+
+{#- The groups whose windows wait for a row that the snapshot has by now. -#}
+{%- macro _netiq_unanswered_groups(spec) -%}
+select stored.cdc_group
+from {{ spec.answers }} as stored
+left semi join (
+    with {{ spark_cdc._netiq_snapshot(spec) }}
+
+    select * from snapshot_rows
+) as snapshot_rows
+    on stored.cdc_key = snapshot_rows.cdc_key
+where not stored.cdc_is_answered
+{%- endmacro -%}
