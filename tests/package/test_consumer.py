@@ -257,9 +257,7 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
     )
     warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
     for model in CONSUMER.glob("models/own/*.sql"):
-        is_counts = model.stem == "audit__counts"
-        rows = warehouse.sql(f"select count(*) from {sources}.{model.stem}")
-        assert rows == [(int(is_counts),)], model.stem
+        assert warehouse.sql(f"select count(*) from {sources}.{model.stem}") == [(0,)]
     names = [row[:2] for row in warehouse.sql(f"describe table {sources}.odd")][:5]
     expected = [("Order No", "bigint"), ("select", "string"), ("UPPER", "string")]
     assert names == [*expected, ("数量", "int"), ("größe", "double")]
@@ -292,7 +290,7 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
     ) == [("insert", 1, 2, "x"), ("update", 1, 2, "y"), ("delete", 1, None, None)]
 
     tested = warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
-    assert [result["status"] for result in tested.results().values()] == ["pass"] * 3
+    assert [result["status"] for result in tested.results().values()] == ["pass", "pass"]
     tables = contents(warehouse, sources)
     views = ["--select", *tables, "--vars", "{materialized: view}"]
     warehouse.dbt(consumer, "run", *views, env=env)
@@ -302,7 +300,7 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
 def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sources: str) -> None:
     """It is right in increments as it stands; a sequence that cannot be one stops the run."""
     env = {"SPARK_CDC_SCHEMA": sources}
-    audit = ("run", "--select", "path:models/own/audit*")
+    audit = ("run", "--select", "path:models/audit")
     table = "insert into consumer_built_erp.audit values "
     warehouse.sql(table + "('5', 'insert', 1, 'a'), ('5', 'insert', 1, 'a'), ('6', 'drop', 2, 'b')")
     warehouse.dbt(consumer, *audit, env=env)
@@ -326,6 +324,8 @@ def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sour
         ("action is drop", '{"position":"6","action":"drop","id":2,"note":"b"}'),
         ("action is what", '{"position":"8","action":"what","id":3,"note":"e"}'),
     ]
+    tested = warehouse.dbt(consumer, "test", *audit[1:], env=env)
+    assert [result["status"] for result in tested.results().values()] == ["pass"]
     warehouse.sql(table + "('9~', 'insert', 4, 'f')")
     stopped = warehouse.dbt(consumer, *audit, env=env, check=False)
     assert (

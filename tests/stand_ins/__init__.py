@@ -24,4 +24,5 @@ def var(name: str, default: object = None) -> object:
 
 
 spark_cdc = Macros()
+consumer = Macros()
 project_name = "spark_cdc"

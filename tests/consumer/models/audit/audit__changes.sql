@@ -1,0 +1,2 @@
+{{ config(materialized='cdc_incremental') }}
+{{ consumer.audit_log(source('erp', 'audit'), key=['id']) }}
