@@ -1,0 +1,1 @@
+"""The event log table of NetIQ Identity Manager: what the laws need to know of it."""
