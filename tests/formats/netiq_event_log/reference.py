@@ -483,12 +483,16 @@ class Memory:
 
 @dataclass(frozen=True)
 class Decoded:
-    """The change events in order, the rows in quarantine (place, reason), counts, and memory."""
+    """The change events in order, the rows in quarantine (place, reason), counts, and memory.
+
+    ``event_of``: the event of each record_id that is in one.
+    """
 
     events: list[Row]
     quarantine: list[tuple[int, str]]
     raw_counts: dict[str, int]
-    memory: Memory = field(default_factory=Memory)
+    event_of: Mapping[int, Row]
+    memory: Memory
 
 
 def decode(
@@ -546,13 +550,11 @@ def decode(
     for row in deciding.bad:
         refuse(row.record_id, "bad_value")
     events = [event for event in deciding.events if is_event(event, options)]
-    used = {row.record_id for event in events for row in event.rows}
-    used_rows = sum(len(places[record_id]) for record_id in used)
+    made = [(event, change_event(event, options)) for event in events]
+    event_of = {row.record_id: change for event, change in made for row in event.rows}
+    used_rows = sum(len(places[record_id]) for record_id in event_of)
     return Decoded(
-        sorted(
-            (change_event(event, options) for event in events),
-            key=lambda event: str(event["cdc_sequence"]),
-        ),
+        sorted((change for _, change in made), key=lambda change: str(change["cdc_sequence"])),
         sorted(reasons.items()),
         {
             "raw_rows": len(rows),
@@ -560,6 +562,7 @@ def decode(
             "no_op_rows": len(rows) - used_rows - len(reasons),
             "quarantined_rows": len(reasons),
         },
+        event_of,
         Memory(deciding.answers, taken_up),
     )
 
