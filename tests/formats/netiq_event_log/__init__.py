@@ -1,0 +1,168 @@
+"""The event log table of NetIQ Identity Manager: what the laws need to know of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from kit.formats import Case, Deliveries, Format, Relation
+from kit.landing import batches
+from simulation import database
+
+from formats.netiq_event_log import vector_checks, vector_units, writer
+from formats.netiq_event_log.reference import LAYOUTS
+from formats.netiq_event_log.writer import ACCOUNTS, Layout, Log, Style, possible_bad_rows
+from formats.netiq_event_log.wrong_calls import CALL, DECLARED, WRONG_CALLS
+
+DECODER = "netiq_event_log"
+
+
+def case(
+    seed: int,
+    name: str,
+    table: database.Table,
+    layout: Layout,
+    style: Style,
+    transactions: int = 60,
+) -> Case:
+    """The log of a simulated database; rows of every kind are malformed that can be."""
+    rng = random.Random(f"{seed} {name}")
+    workload = database.generate(table, rng, transactions, without=writer.NOT_LOGGED)
+    log = writer.write(workload, rng, layout, style)
+    relations = {"raw": Relation(log.columns, log.rows)}
+    if log.snapshot is not None:
+        relations["snapshot"] = Relation(log.snapshot_columns, log.snapshot)
+    return Case(
+        name=name,
+        table=table,
+        relations=relations,
+        arguments=log.arguments,
+        events=log.events,
+        quarantine=log.quarantine,
+        raw_counts=log.decoded.raw_counts,
+        workload=log.workload,
+        positions=log.positions,
+    )
+
+
+TEXT = Layout(
+    "record_id_table_key",
+    columns=[f"c{number:02}" for number in range(1, 11)],
+    record_id="string",
+    event_type="string",
+    event_time="string",
+    more={"loaded_at": "timestamp"},
+)
+SORTED = Layout(
+    {name: f"LOG_{name.upper()}" for name in LAYOUTS["record_id_status"]},
+    record_id="decimal(38,0)",
+    event_type="smallint",
+    event_time="timestamp_ntz",
+)
+
+
+def every_bad_row(layout: Layout) -> dict[str, int]:
+    """Two malformed rows of each kind."""
+    return dict.fromkeys(possible_bad_rows(layout), 2)
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Logs of several layouts, with and without values, with a snapshot and without."""
+    yield case(seed, "event_log", ACCOUNTS, Layout(), Style(bad_rows=every_bad_row(Layout())))
+    yield case(
+        seed,
+        "event_log_of_all_types",
+        database.ALL_TYPES,
+        SORTED,
+        Style(as_of="now", duplicates=0.3, bad_rows=every_bad_row(SORTED)),
+    )
+    yield case(
+        seed,
+        "event_log_with_snapshot",
+        database.ODD_NAMES,
+        Layout(),
+        Style(query_back=0.6, both=0.4, snapshot="typed", odd_keys=0.2),
+    )
+    yield case(
+        seed,
+        "event_log_as_of",
+        ACCOUNTS,
+        TEXT,
+        Style(
+            query_back=0.6,
+            both=0.4,
+            snapshot="text",
+            as_of=0.7,
+            zone="Europe/Berlin",
+            odd_keys=0.2,
+            bad_rows=every_bad_row(TEXT),
+        ),
+    )
+    yield case(
+        seed,
+        "event_log_without_snapshot",
+        database.POSITIONS,
+        TEXT,
+        Style(query_back=0.4, both=0.4),
+        transactions=30,
+    )
+
+
+def log_in_batches(rng: random.Random) -> tuple[Log, list[list[writer.Row]]]:
+    """A log with query-back in three batches: ids come late, rows come again with other statuses.
+
+    A run that sees a query-back row before the delete that follows it answers it, and the answer
+    stays. So with the deletes of rows that the snapshot has, everything else is as in a full
+    refresh: they come first.
+    """
+    layout = Layout(event_time="string")
+    workload = database.generate(ACCOUNTS, rng, transactions=60, without=writer.NOT_LOGGED)
+    style = Style(
+        query_back=0.5,
+        both=0.4,
+        snapshot="typed",
+        as_of=0.8,
+        duplicates=0.2,
+        shuffle=False,
+        bad_rows=every_bad_row(layout),
+    )
+    log = writer.write(workload, rng, layout, style)
+    parts = [[dict(row) for row in part] for part in batches(log.rows, rng, 3)]
+    deletes = [row for part in parts[1:] for row in part if row["event_type"] == 4]
+    parts[0] += [dict(row) for row in deletes]
+    return log, parts
+
+
+def deliveries(rng: random.Random) -> Deliveries:
+    """The log in three batches; what was read has left before the last, the snapshot stays."""
+    log, parts = log_in_batches(rng)
+    assert log.snapshot is not None
+    # the snapshot leaves with the log, so it is delivered again
+    snapshots = [log.snapshot, [], log.snapshot]
+    return Deliveries(
+        name="event_log",
+        table=ACCOUNTS,
+        columns={"raw": log.columns, "snapshot": log.snapshot_columns},
+        arguments=log.arguments,
+        batches=[
+            {"raw": part, "snapshot": snapshot}
+            for part, snapshot in zip(parts, snapshots, strict=True)
+        ],
+        leaves=(2,),
+    )
+
+
+FORMAT = Format(
+    decoder=DECODER,
+    cases=cases,
+    deliveries=deliveries,
+    declared=DECLARED,
+    call=CALL,
+    wrong_calls=WRONG_CALLS,
+    vectors=vector_checks.CHECKS,
+    vector_units={
+        "netiq_precedence": vector_units.precedence_units,
+        "netiq_table_key": vector_units.key_units,
+        "netiq_values": vector_units.value_units,
+    },
+)

@@ -1,0 +1,778 @@
+"""What a decoder must make of an event log table, in plain Python.
+
+It is written to be read against the format's reference; the comments cite its rules by number.
+A log row is a dict of the ten names of :data:`LAYOUTS`. Nothing here is clever, or fast.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+Row = dict[str, Any]
+
+LAYOUTS = {
+    "record_id_status": (
+        *("record_id", "status", "event_type", "event_time", "perpetrator"),
+        *("table_name", "table_key", "column_name", "old_value", "new_value"),
+    ),
+    "record_id_table_key": (
+        *("record_id", "table_key", "status", "event_type", "event_time"),
+        *("perpetrator", "table_name", "column_name", "old_value", "new_value"),
+    ),
+}
+
+KINDS = {1: "add", 7: "add", 2: "modify", 3: "modify", 8: "modify", 4: "delete", 5: "row", 6: "row"}
+LOGGED = (1, 2, 3)
+QUERY_BACK = (5, 6, 7, 8)
+FIELDS = (1, 2, 3, 7, 8)
+
+
+class Malformed(Exception):
+    """A row, or a text, that belongs in quarantine: its argument is the reason."""
+
+
+class Missing(Exception):
+    """Columns that a relation lacks: its argument is the list of them."""
+
+
+# ------------------------------------------------------------------------------------------- layout
+
+
+def columns_of_layout(
+    relation_columns: Sequence[str], layout: str | Mapping[str, str] | None
+) -> dict[str, str]:
+    """Tell which column of the relation is which of the ten."""
+    if layout is None or isinstance(layout, str):
+        names = LAYOUTS[layout or "record_id_status"]
+        if len(relation_columns) < len(names):
+            raise Missing(list(names[len(relation_columns) :]))
+        return dict(zip(names, relation_columns, strict=False))
+    given = {name.lower(): column.lower() for name, column in layout.items()}
+    there = {column.lower(): column for column in relation_columns}
+    missing = [name for name in LAYOUTS["record_id_status"] if given.get(name) not in there]
+    if missing:
+        raise Missing(missing)
+    return {name: there[given[name]] for name in LAYOUTS["record_id_status"]}
+
+
+# ------------------------------------------------------------------------------------------- values
+
+BLANKS = "".join(map(chr, (*range(33), 127)))  # what a cast of Spark passes over
+
+DAY = r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+TIME = re.compile(
+    rf"{DAY}(?:[ T](\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?"
+    r"(Z|UTC| ?[+-]\d{1,2}(?::?\d{2})?)?)?",
+    re.ASCII,
+)
+DB2 = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})-([01]\d|2[0-3])\.(\d{2})\.(\d{2})(?:\.(\d{1,12}))?", re.ASCII
+)
+INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
+    ("f", "false", "n", "no", "0"), False
+)
+
+
+def time_of(text: str) -> tuple[datetime, bool]:
+    """Read a date and time: its wall clock (in UTC, if it names a zone), and whether it does."""
+    text = text.strip(BLANKS)
+    zone = None
+    if found := DB2.fullmatch(text):
+        *parts, fraction = found.groups()
+    elif found := TIME.fullmatch(text):
+        *parts, fraction, zone = found.groups()
+    else:
+        raise Malformed("bad_value")
+    year, month, day, *clock = (None if part is None else int(part) for part in parts)
+    # Digits beyond microseconds are cut.
+    micros = int(f"{fraction or ''}000000"[:6])
+    try:
+        hour, minute, second = (part or 0 for part in clock)
+        at = datetime(year or 0, month or 1, day or 1, hour, minute, second, micros)
+        if zone is not None and zone not in ("Z", "UTC"):
+            sign, digits = (-1 if "-" in zone else 1), zone.strip(" +-")
+            hours, _, minutes = digits.partition(":")
+            if not minutes and len(digits) > 2:
+                hours, minutes = digits[:-2], digits[-2:]
+            at -= sign * timedelta(hours=int(hours), minutes=int(minutes or 0))
+    except (ValueError, OverflowError):
+        raise Malformed("bad_value") from None
+    return at, zone is not None
+
+
+def exact_decimal(text: str) -> Decimal:
+    """Read a number of decimal digits."""
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+        raise Malformed("bad_value")
+    return Decimal(text)
+
+
+def read_value(sql_type: str, text: str | None) -> Any:
+    """Read a logged text as a value of a type (rule 15)."""
+    if text is None or sql_type == "string":
+        return text
+    if sql_type == "binary":
+        text = re.sub(r"\s", "", text)
+        if (
+            not re.fullmatch(r"([\w+/]{4})*([\w+/]{2}==|[\w+/]{3}=)?", text, re.ASCII)
+            or "_" in text
+        ):
+            raise Malformed("bad_value")
+        return base64.b64decode(text)
+    text = text.strip(BLANKS)
+    if sql_type in INTEGERS:
+        limit = 2 ** (INTEGERS[sql_type] - 1)
+        if not re.fullmatch(r"[+-]?\d+", text, re.ASCII) or not -limit <= int(text) < limit:
+            raise Malformed("bad_value")
+        return int(text)
+    if sql_type.startswith("decimal("):
+        precision, scale = map(int, sql_type[len("decimal(") : -1].split(","))
+        return fitting(exact_decimal(text), precision, scale)
+    if sql_type == "boolean":
+        if text.lower() not in BOOLEANS:
+            raise Malformed("bad_value")
+        return BOOLEANS[text.lower()]
+    if sql_type in ("float", "double"):
+        number = float(exact_decimal(text))
+        return struct.unpack("f", struct.pack("f", number))[0] if sql_type == "float" else number
+    at, has_zone = time_of(text)
+    if sql_type == "date":
+        if has_zone or at != datetime(at.year, at.month, at.day):
+            raise Malformed("bad_value")
+        return at.date()
+    if sql_type == "timestamp_ntz":
+        if has_zone:
+            raise Malformed("bad_value")
+        return at
+    assert sql_type == "timestamp", sql_type
+    return at.replace(tzinfo=timezone.utc)
+
+
+def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
+    """A number with as many places behind the point as its type says."""
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    whole = int("".join(map(str, digits)))
+    shift = exponent + scale
+    if shift >= 0:
+        whole *= 10**shift
+    elif whole % 10**-shift:
+        raise Malformed("bad_value")
+    else:
+        whole //= 10**-shift
+    if whole >= 10**precision:
+        raise Malformed("bad_value")
+    return Decimal((sign if whole else 0, tuple(map(int, str(whole))), -scale))
+
+
+def integer(value: Any) -> int:
+    """What is exactly an integer is one."""
+    if value is None:
+        raise Malformed("bad_value")
+    text = value.strip(BLANKS) if isinstance(value, str) else str(value)
+    number = exact_decimal(text)
+    if number != number.to_integral_value():
+        raise Malformed("bad_value")
+    return int(number)
+
+
+# --------------------------------------------------------------------------------------------- keys
+
+SPECIAL = ",;'+\"=\\<>"
+
+
+def parse_key(text: str | None) -> list[tuple[str, str]]:
+    """Parse a table_key, character by character (rules 1 and 2)."""
+    if not text:
+        raise Malformed("malformed_table_key")
+    parts, place = [], 0
+    while True:
+        begin = place
+        while place < len(text) and text[place] not in '=+"\\,;<>':
+            place += 1
+        name = text[begin:place]
+        if not name or text[place : place + 1] != "=":
+            raise Malformed("malformed_table_key")
+        place += 1
+        if text[place : place + 1] == '"':
+            value, place = quoted(text, place + 1)
+        else:
+            begin = place
+            while place < len(text) and text[place] not in SPECIAL:
+                place += 1
+            value = text[begin:place]
+        parts.append((name, value))
+        if place == len(text):
+            break
+        if text[place] != "+":
+            raise Malformed("malformed_table_key")
+        place += 1
+    if len({name.lower() for name, _ in parts}) < len(parts):
+        raise Malformed("malformed_table_key")
+    return parts
+
+
+def quoted(text: str, place: int) -> tuple[str, int]:
+    """Read behind a double quote up to the next one: the value, and the place behind that."""
+    found: list[str] = []
+    while place < len(text):
+        letter = text[place]
+        if letter == '"':
+            return "".join(found), place + 1
+        if letter == "\\":
+            place += 1
+            if text[place : place + 1] not in ('"', "\\"):
+                break
+            letter = text[place]
+        found.append(letter)
+        place += 1
+    raise Malformed("malformed_table_key")
+
+
+def without_view_prefix(name: str) -> Iterator[str]:
+    """Every name that may stand behind the prefix of a view's column (rule 3)."""
+    if not name.startswith("pk_"):
+        return
+    rests = [name[3:]]
+    for optional in (r"sv_", r"\d+_", r"_.+?__"):
+        for rest in list(rests):
+            rests += [rest[end:] for end in ends(optional, rest)]
+    yield from rests
+
+
+def ends(pattern: str, text: str) -> list[int]:
+    """Where a match of the pattern at the beginning of the text may end."""
+    return [end for end in range(len(text)) if re.fullmatch(pattern, text[:end])]
+
+
+def match_key(
+    parts: Sequence[tuple[str, str]], key: Sequence[str], columns: Mapping[str, str]
+) -> tuple[Any, ...]:
+    """The values of the key columns, as their types (rule 3)."""
+    wanted = {name.lower().strip(" "): name for name in key}
+    found: dict[str, str] = {}
+    for name, value in parts:
+        name = name.lower().strip(" ")
+        names = [one for one in (name, *without_view_prefix(name)) if one in wanted]
+        if not names or wanted[names[0]] in found:
+            raise Malformed("key_mismatch")
+        found[wanted[names[0]]] = value
+    if len(found) < len(key):
+        raise Malformed("key_mismatch")
+    return tuple(read_value(columns[name], found[name]) for name in key)
+
+
+# ----------------------------------------------------------------------------------------- log rows
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of the decoder. ``now``: the time of the run, for ``as_of='now'``."""
+
+    table: str
+    key: Sequence[str]
+    columns: Mapping[str, str]
+    as_of: str | None = None
+    zone: str = "UTC"
+    now: datetime = datetime(2100, 1, 1, tzinfo=timezone.utc)
+
+    @property
+    def as_of_time(self) -> datetime | None:
+        """The wall clock up to which rows are taken up."""
+        if self.as_of is None:
+            return None
+        if self.as_of == "now":
+            return self.now.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
+        at, has_zone = time_of(self.as_of)
+        if has_zone:
+            raise ValueError(f"as_of is {self.as_of}")
+        return at
+
+    def column(self, name: str | None) -> str | None:
+        """A column as `columns` spells it."""
+        names = {one.lower(): one for one in self.columns}
+        return names.get((name or "").strip(" ").lower())
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """A log row as it is read. ``column_name`` in lower case; ``key``: the values of the key."""
+
+    record_id: int
+    status: str
+    event_type: int
+    event_time: datetime
+    perpetrator: str | None
+    table_key: str
+    column_name: str | None
+    old_value: str | None
+    new_value: str | None
+    key: tuple[Any, ...]
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What rows of one record_id must agree in: all but the status."""
+        return (
+            *(self.event_type, self.event_time, self.perpetrator, self.table_key),
+            *(self.column_name, self.old_value, self.new_value),
+        )
+
+
+def is_of_table(table_name: str, table: str) -> bool:
+    """Tell whether a row is one of the table (rule 4)."""
+    return table_name.rpartition(".")[2].strip(" ").lower() == table.strip(" ").lower()
+
+
+def read_event_time(value: Any) -> datetime:
+    """The wall clock of an event."""
+    if value is None:
+        raise Malformed("null_event_time")
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+    try:
+        return time_of(value)[0]
+    except Malformed:
+        raise Malformed("bad_event_time") from None
+
+
+def read_record_id(value: Any) -> int:
+    try:
+        number = integer(value)
+    except Malformed:
+        raise Malformed("bad_record_id") from None
+    if not 1 <= number < 10**38:
+        raise Malformed("bad_record_id")
+    return number
+
+
+def read_event_type(value: Any) -> int:
+    try:
+        number = integer(value)
+    except Malformed:
+        raise Malformed("unknown_operation") from None
+    if number not in KINDS:
+        raise Malformed("unknown_operation")
+    return number
+
+
+def read_row(row: Row, options: Options) -> LogRow | None:
+    """Read a log row by itself, in the order of section 6; None: a row of another table."""
+    table_name = row["table_name"]
+    if table_name is None or not table_name.strip(" "):
+        raise Malformed("missing_table_name")
+    if not is_of_table(table_name, options.table):
+        return None
+    record_id = read_record_id(row["record_id"])
+    status = (row["status"] or "").strip(" ")
+    if status not in ("N", "S", "W", "E", "F"):
+        raise Malformed("bad_status")
+    event_type = read_event_type(row["event_type"])
+    event_time = read_event_time(row["event_time"])
+    parts = parse_key(row["table_key"])
+    bad_key = False
+    try:
+        key = match_key(parts, options.key, options.columns)
+    except Malformed as error:
+        if error.args[0] != "bad_value":
+            raise
+        bad_key = True  # of the reasons this is a later one
+    column_name = (row["column_name"] or "").strip(" ").lower() or None
+    if event_type in FIELDS and column_name is None:
+        raise Malformed("missing_column_name")
+    if bad_key:
+        raise Malformed("bad_value")
+    column = options.column(column_name)
+    if event_type in LOGGED and column is not None:
+        read_value(options.columns[column], row["new_value"])
+    return LogRow(
+        record_id,
+        status,
+        event_type,
+        event_time,
+        row["perpetrator"],
+        row["table_key"],
+        column_name,
+        row["old_value"],
+        row["new_value"],
+        key,
+    )
+
+
+# ----------------------------------------------------------------------------------------- snapshot
+
+
+class Snapshot:
+    """The rows that query-back is answered from, by key."""
+
+    def __init__(self, rows: Iterable[Row], options: Options) -> None:
+        self.options = options
+        self.rows: dict[tuple[Any, ...], Row] = {}
+        for row in rows:
+            try:
+                key = tuple(self.value(row, name) for name in options.key)
+            except Malformed:
+                continue
+            if None in key:
+                continue
+            kept = self.rows.setdefault(key, row)
+            if self.rank(row) > self.rank(kept):
+                self.rows[key] = row
+
+    def rank(self, row: Row) -> tuple[Any, ...]:
+        """How Spark orders structs of the columns as they are there: NULL is least."""
+        values = [row[name] for name in self.options.columns]
+        return tuple((0,) if value is None else (1, value) for value in values)
+
+    def value(self, row: Row, name: str) -> Any:
+        """A value of a row: text is read like that of the log."""
+        value = row[name]
+        return read_value(self.options.columns[name], value) if isinstance(value, str) else value
+
+    def answer(self, row: LogRow) -> Row:
+        """The values that a query-back row takes; empty where it names no column of the table."""
+        names = list(self.options.columns)
+        if row.event_type in (7, 8):
+            column = self.options.column(row.column_name)
+            names = [] if column is None else [column]
+        return {name: self.value(self.rows[row.key], name) for name in names}
+
+
+# ------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True)
+class Event:
+    """Rows that make one event (rule 14), and the values that it carries."""
+
+    rows: Sequence[LogRow]
+    values: Row
+
+    @property
+    def types(self) -> set[int]:
+        return {row.event_type for row in self.rows}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A window that a run has answered: its active rows, and the values of those that remained.
+
+    Events are made of the values anew: rows of other windows that come in between divide them, as
+    they would in a full refresh.
+    """
+
+    rows: frozenset[int]
+    values: Mapping[int, Row]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one run leaves to the next: answered windows, and the rows that it has taken up."""
+
+    answers: Sequence[Answer] = ()
+    taken_up: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The change events in order, the rows in quarantine (place, reason), counts, and memory.
+
+    ``event_of``: the event of each record_id that is in one.
+    """
+
+    events: list[Row]
+    quarantine: list[tuple[int, str]]
+    raw_counts: dict[str, int]
+    event_of: Mapping[int, Row]
+    memory: Memory
+
+
+def decode(
+    rows: Sequence[Row],
+    snapshot: Iterable[Row] | None,
+    options: Options,
+    memory: Memory | None = None,
+) -> Decoded:
+    """Decode every row that was delivered so far. With a memory it is an increment."""
+    memory = memory or Memory()
+    reasons: dict[int, str] = {}  # by the place of the delivery
+    places: dict[int, list[int]] = {}  # of the deliveries of a record_id
+    read: dict[int, list[LogRow]] = {}
+    for place, raw in enumerate(rows):
+        try:
+            row = read_row(raw, options)
+        except Malformed as error:
+            reasons[place] = error.args[0]
+            continue
+        if row is not None:
+            places.setdefault(row.record_id, []).append(place)
+            read.setdefault(row.record_id, []).append(row)
+
+    def refuse(record_id: int, reason: str) -> None:
+        reasons.update(dict.fromkeys(places[record_id], reason))
+
+    # Rule 5.
+    merged: list[LogRow] = []
+    for record_id, several in read.items():
+        if len({row.content for row in several}) > 1:
+            refuse(record_id, "sequence_conflict")
+        else:
+            merged.append(max(several, key=lambda row: (row.status != "N", row.status)))
+
+    # Rule 8.
+    as_of = options.as_of_time
+    if as_of is None:
+        ordered = sorted(merged, key=lambda row: row.record_id)
+    else:
+        ordered = sorted(merged, key=lambda row: (row.event_time, row.record_id))
+        ordered = [
+            row for row in ordered if row.event_time <= as_of or row.record_id in memory.taken_up
+        ]
+    taken_up = frozenset(row.record_id for row in ordered)
+
+    # Rule 9.
+    if snapshot is None:
+        for row in ordered:
+            if row.event_type in QUERY_BACK:
+                refuse(row.record_id, "no_snapshot")
+        ordered = [row for row in ordered if row.event_type not in QUERY_BACK]
+
+    table = Snapshot(snapshot or (), options)
+    deciding = _Deciding(ordered, table, options, memory)
+    for row in deciding.bad:
+        refuse(row.record_id, "bad_value")
+    events = [event for event in deciding.events if is_event(event, options)]
+    made = [(event, change_event(event, options)) for event in events]
+    event_of = {row.record_id: change for event, change in made for row in event.rows}
+    used_rows = sum(len(places[record_id]) for record_id in event_of)
+    return Decoded(
+        sorted((change for _, change in made), key=lambda change: str(change["cdc_sequence"])),
+        sorted(reasons.items()),
+        {
+            "raw_rows": len(rows),
+            "used_rows": used_rows,
+            "no_op_rows": len(rows) - used_rows - len(reasons),
+            "quarantined_rows": len(reasons),
+        },
+        event_of,
+        Memory(deciding.answers, taken_up),
+    )
+
+
+class _Deciding:
+    """Decides what becomes of the rows that do not wait and are not malformed."""
+
+    def __init__(
+        self, ordered: Sequence[LogRow], table: Snapshot, options: Options, memory: Memory
+    ) -> None:
+        self.table, self.options = table, options
+        self.bad: list[LogRow] = []
+        self.events: list[Event] = []
+        self.answers: list[Answer] = []
+        self.place = {row.record_id: place for place, row in enumerate(ordered)}
+        self.deletes: dict[tuple[Any, ...], list[int]] = {}
+        for place, row in enumerate(ordered):
+            if row.event_type == 4:
+                self.deletes.setdefault(row.key, []).append(place)
+
+        windows: dict[Any, list[LogRow]] = {}
+        for row in ordered:
+            windows.setdefault(self.window_of(row), []).append(row)
+        # Of each row that remains, the values that it carries.
+        values: dict[int, Row] = {}
+        candidates = {row: answer for answer in memory.answers for row in answer.rows}
+        for window in windows.values():
+            answer = self.kept_answer(window, candidates) or self.decide(window)
+            values |= answer.values
+            self.bad += [row for row in window if row.record_id not in answer.rows]
+            taken = [row for row in window if row.event_type in QUERY_BACK]
+            if any(answer.values.get(row.record_id) for row in taken):
+                self.answers.append(answer)
+        self.group([row for row in ordered if row.record_id in values], values)
+
+    def window_of(self, row: LogRow) -> Any:
+        """What the rows of a window have in common; a delete is a window by itself."""
+        if row.event_type == 4:
+            return row.record_id
+        before = sum(place < self.place[row.record_id] for place in self.deletes.get(row.key, ()))
+        return row.table_key, row.event_time, before
+
+    def kept_answer(
+        self, window: Sequence[LogRow], candidates: Mapping[int, Answer]
+    ) -> Answer | None:
+        """The answer that the window has and keeps (rule 10, "Increments")."""
+        there = {row.record_id for row in window}
+        for row in window:
+            answer = candidates.get(row.record_id)
+            if answer is None or not answer.rows <= there:
+                continue
+            if all(self.is_bad(row) for row in window if row.record_id not in answer.rows):
+                return answer
+        return None
+
+    def is_gone(self, row: LogRow) -> bool:
+        """Rule 10, for state and history."""
+        deletes = self.deletes.get(row.key, ())
+        is_overtaken = any(place > self.place[row.record_id] for place in deletes)
+        return row.key not in self.table.rows or is_overtaken
+
+    def is_bad(self, row: LogRow) -> bool:
+        """Whether a row would take a value of the snapshot that is none."""
+        if row.event_type not in QUERY_BACK or self.is_gone(row):
+            return False
+        try:
+            self.table.answer(row)
+        except Malformed:
+            return True
+        return False
+
+    def decide(self, window: Sequence[LogRow]) -> Answer:
+        """The rows of a window that remain (rules 10 to 13), with their values."""
+        active = [row for row in window if not self.is_bad(row)]
+        rows = [row for row in active if row.event_type not in QUERY_BACK or not self.is_gone(row)]
+        if any(row.event_type in (5, 6) for row in rows):
+            rows = [row for row in rows if row.event_type in (5, 6)]
+        else:
+            asked = {row.column_name for row in rows if row.event_type in (7, 8)}
+            rows = [
+                row for row in rows if row.event_type not in LOGGED or row.column_name not in asked
+            ]
+        return Answer(
+            frozenset(row.record_id for row in active),
+            {row.record_id: self.values_of(row) for row in rows},
+        )
+
+    def values_of(self, row: LogRow) -> Row:
+        """The values that a row carries (rule 15)."""
+        column = self.options.column(row.column_name)
+        if row.event_type in LOGGED and column is not None:
+            return {column: read_value(self.options.columns[column], row.new_value)}
+        return self.table.answer(row) if row.event_type in QUERY_BACK else {}
+
+    def group(self, rows: Sequence[LogRow], values: Mapping[int, Row]) -> None:
+        """Rows that remain make events, key by key (rule 14)."""
+        by_key: dict[tuple[Any, ...], list[LogRow]] = {}
+        for row in rows:
+            by_key.setdefault(row.key, []).append(row)
+        for of_key in by_key.values():
+            together: list[list[LogRow]] = []
+            for row in of_key:
+                if together and self.continues(together[-1], row):
+                    together[-1].append(row)
+                else:
+                    together.append([row])
+            for event in together:
+                carried: Row = {}
+                for row in event:
+                    carried |= values[row.record_id]
+                self.events.append(Event(event, carried))
+
+    def continues(self, event: Sequence[LogRow], row: LogRow) -> bool:
+        last = event[-1]
+        return (
+            row.event_type != 4
+            and self.window_of(row) == self.window_of(last)
+            and KINDS[row.event_type] == KINDS[last.event_type]
+            and (
+                row.event_type in (5, 6)
+                or row.column_name not in {other.column_name for other in event}
+            )
+        )
+
+
+def is_event(event: Event, options: Options) -> bool:
+    """Rule 16: an update without a column of the table is a documented no-op."""
+    return bool(event.values) or operation_of(event) != "update"
+
+
+def operation_of(event: Event) -> str:
+    if event.types & {1, 5, 7}:
+        return "insert"
+    return "delete" if 4 in event.types else "update"
+
+
+def change_event(event: Event, options: Options) -> Row:
+    """Section 4."""
+    first = min(event.rows, key=lambda row: row.record_id)
+    last = event.rows[-1]
+    sequence = f"{first.record_id:038d}"
+    if options.as_of is not None:
+        sequence = f"{first.event_time:%Y%m%d%H%M%S%f}.{sequence}".zfill(59)
+    names = list(options.columns)
+    changed = None
+    if operation_of(event) == "update" and 6 not in event.types:
+        changed = [name for name in names if name in event.values]
+    present: list[str] | None = [
+        name for name in names if name in event.values or name in options.key
+    ]
+    if present == names or event.types & {5, 6}:
+        present = None
+    local = last.event_time.replace(tzinfo=ZoneInfo(options.zone))
+    key = dict(zip(options.key, last.key, strict=True))
+    return {
+        "cdc_source": "netiq_event_log",
+        "cdc_operation": operation_of(event),
+        "cdc_sequence": sequence,
+        "cdc_commit_sequence": sequence,
+        "cdc_commit_at": local.astimezone(timezone.utc),
+        "cdc_transaction_id": None,
+        "cdc_changed_columns": changed,
+        "cdc_present_columns": present,
+        "cdc_before": None,
+        "cdc_metadata": {
+            "record_id": last.record_id if last.record_id < 2**63 else None,
+            "perpetrator": last.perpetrator,
+            "event_time": last.event_time.replace(tzinfo=timezone.utc),
+            "status": last.status,
+        },
+        **{name: key.get(name, event.values.get(name)) for name in names},
+    }
+
+
+# --------------------------------------------------------------------------------------- increments
+
+
+@dataclass
+class Increments:
+    """An incremental model: the rows delivered so far, and what earlier runs remember."""
+
+    options: Options
+    rows: list[Row] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory)
+
+    def run(
+        self, rows: Sequence[Row], snapshot: Iterable[Row] | None, as_of: str | None = None
+    ) -> Decoded:
+        """One run, with the new rows and the snapshot as it is."""
+        self.rows += rows
+        one = self.options
+        options = Options(one.table, one.key, one.columns, as_of or one.as_of, one.zone, one.now)
+        decoded = decode(self.rows, snapshot, options, self.memory)
+        self.memory = decoded.memory
+        return decoded
+
+
+# --------------------------------------------------------------------------------------------- text
+
+
+def as_text(value: Any) -> str | None:
+    """A value as the vectors write it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + ("Z" if value.tzinfo else "")
+    if isinstance(value, date):
+        return value.isoformat()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
