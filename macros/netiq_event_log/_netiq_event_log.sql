@@ -380,7 +380,7 @@ divided as (
     from active
 ),
 
--- a window is known by its rows
+-- a window is known by its rows, of which a delete is none
 windowed as (
     select
         *,
@@ -393,7 +393,7 @@ windowed as (
             max(cdc_record_id) over in_window
         ) as cdc_question
     from divided
-    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
+    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_event_type = 4)
 )
     {%- endif -%}
 {%- endmacro -%}
