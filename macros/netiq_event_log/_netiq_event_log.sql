@@ -599,8 +599,7 @@ runs as (
                     {{- ',\n                    cdc_answer' if spec.lookups.snapshot }}
                 )
             )
-        ) as cdc_rows,
-        count(distinct cdc_column) < count(cdc_column) as cdc_has_repeats
+        ) as cdc_rows
     from numbered
     group by cdc_key, cdc_run
 ),
@@ -614,7 +613,9 @@ parts as (
     from runs
         lateral view explode(
             case
-                when runs.cdc_kind in ('add', 'modify') and runs.cdc_has_repeats
+                when
+                    runs.cdc_kind in ('add', 'modify')
+                    and size(array_distinct(transform(runs.cdc_rows, one -> one.cdc_column))) < size(runs.cdc_rows)
                     then {{ spark_cdc._netiq_split() | indent(20) }}
                 else array(runs.cdc_rows)
             end

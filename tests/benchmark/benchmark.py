@@ -28,6 +28,7 @@ import duckdb
 import gbase
 import increments
 import matplotlib
+import netiq
 import raw_orders
 from matplotlib import pyplot
 from thrift_server import SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
@@ -56,7 +57,7 @@ class Step:
 
 def build(port: int, target: Path) -> dict[str, str]:
     """Let dbt build the models once, and give the SQL that it compiled."""
-    dbt(port, target, "run", "--exclude", "incremental")
+    dbt(port, target, "run", "--exclude", "incremental", "netiq")
     models = target / "compiled" / "benchmark" / "models"
     return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
 
@@ -214,6 +215,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += increments.as_markdown(figures["increments"])
     lines += gbase.as_markdown(figures["gbase"])
+    lines += netiq.as_markdown(figures["netiq"])
     return "\n".join(lines) + "\n"
 
 
@@ -273,7 +275,7 @@ def main() -> None:
     work = out / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
+    figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": [], "netiq": []}
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -284,6 +286,8 @@ def main() -> None:
             write(figures, out)
     say(f"decoding a GBase stream of {given.records:,} inserts")
     figures["gbase"] = gbase.measure(given.records, given.repeats, work)
+    write(figures, out)
+    figures["netiq"] = netiq.measure(given.rows, given.repeats, work)
     write(figures, out)
     shutil.rmtree(work)
     print(as_markdown(figures))

@@ -82,6 +82,12 @@ class Spark:
         self.sql(f"drop table if exists {SCHEMA}.{name} purge")
         self.sql(f"create table {SCHEMA}.{name} using parquet as {select}")
 
+    def timed(self, name: str, select: str) -> Span:
+        """Make a table anew, and say when that began and ended."""
+        began = time.time()
+        self.create(name, select)
+        return began, time.time()
+
     def differences(self, one: str, other: str) -> int:
         """How many rows are in one of two relations only, repetitions counted."""
         ((count,),) = self.sql(
