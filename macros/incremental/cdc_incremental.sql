@@ -61,9 +61,11 @@
     {{ return(spark_cdc._applied(call)) }}
 {%- endmacro -%}
 
-{#- Hands what a body calls to the materialization; for every other one this does nothing. -#}
+{#- Hands what a body calls to the materialization that asks for it; else stops for one that cannot be right. -#}
 {%- macro _declare(call) -%}
     {%- if model is defined and model.spark_cdc_calls is defined -%}
         {%- do model.spark_cdc_calls.append(call) -%}
+    {%- else -%}
+        {%- do spark_cdc._check_materialized(call) -%}
     {%- endif -%}
 {%- endmacro -%}
