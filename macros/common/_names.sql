@@ -26,9 +26,11 @@ named_struct(
 
 {#- Stops compilation; the message teaches: what was given, what is accepted, an example to copy. -#}
 {%- macro _stop(macro_name, given, accepted, example) -%}
-    {{ exceptions.raise_compiler_error(
-        'spark_cdc.' ~ macro_name ~ ': ' ~ given ~ '\n  accepted: ' ~ accepted ~ '\n  example:  ' ~ example
-    ) }}
+    {{ exceptions.raise_compiler_error(spark_cdc._stop_message(macro_name, given, accepted, example)) }}
+{%- endmacro -%}
+
+{%- macro _stop_message(macro_name, given, accepted, example) -%}
+    {{ return('spark_cdc.' ~ macro_name ~ ': ' ~ given ~ '\n  accepted: ' ~ accepted ~ '\n  example:  ' ~ example) }}
 {%- endmacro -%}
 
 {#- The names of `asked` as `known` (a list of names) spells them; a name that is not there stops. -#}

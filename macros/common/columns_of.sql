@@ -11,8 +11,11 @@
         ) }}
     {%- endif -%}
     {%- set node = spark_cdc._node_of(relation) -%}
+    {%- set is_asked = flags.INTROSPECT is not false -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
-    {%- if not columns -%}
+    {#- an input of a unit test is ephemeral for dbt, too -#}
+    {%- set is_ephemeral = graph.nodes is defined and node is not none and node.config.materialized == 'ephemeral' -%}
+    {%- if not columns and not is_ephemeral -%}
         {%- do columns.update(spark_cdc._columns_in_warehouse(relation, node)) -%}
     {%- endif -%}
     {%- if not columns and node is not none -%}
@@ -24,17 +27,27 @@
         {%- if untyped -%}
             {{ spark_cdc._stop(
                 'columns_of',
-                relation ~ ' is not in the warehouse, and its YAML declares no data_type for ' ~ untyped | join(', '),
+                relation ~ (' is not in the warehouse' if is_asked else ' is not asked for its columns (--no-introspect)') ~ ', and its YAML declares no data_type for ' ~ untyped | join(', '),
                 'a relation that exists, or one whose YAML gives every column a data_type',
                 'columns: [{name: order_id, data_type: bigint}]'
             ) }}
         {%- endif -%}
     {%- endif -%}
-    {%- if not columns -%}
+    {%- if not columns and is_ephemeral -%}
+        {{ spark_cdc._stop(
+            'columns_of',
+            relation ~ ' is the ephemeral model ' ~ node.name ~ ', which the warehouse does not know, and has no declared columns',
+            'a model that is a view or a table, or one whose YAML declares its columns in table order, each with a data_type',
+            "{{ config(materialized='view') }} in " ~ node.name
+        ) }}
+    {%- elif not columns -%}
         {%- set is_source = node is none or node.resource_type == 'source' -%}
         {{ spark_cdc._stop(
             'columns_of',
-            relation ~ ' neither exists nor has declared columns',
+            relation ~ (
+                ' neither exists nor has declared columns' if is_asked
+                else ' is not asked for its columns (--no-introspect), and has none declared'
+            ),
             'a relation that exists' ~ ('' if is_source else ', such as a model that was built before')
             ~ ', or one whose YAML declares its columns in table order, each with a data_type',
             'sources: [{name: erp, tables: [{name: orders__ct, columns: [{name: header__change_seq, data_type: string}]}]}]'
@@ -98,36 +111,22 @@
         {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
             {%- do columns.update({column.col_name: column.data_type}) -%}
         {%- endfor -%}
-        {%- do spark_cdc._complete_types(columns, '(' ~ render(node.raw_code) ~ ')') -%}
+        {#- which may end in a comment -#}
+        {%- do spark_cdc._complete_types(columns, '(' ~ render(node.raw_code) ~ '\n)') -%}
     {%- endif -%}
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. `--empty` and unit tests wrap
-    or replace a relation, so it is named anew from its parts. Spark remembers the files and columns of a table that it has
-    read (of Iceberg, the whole table), and is not told what others, in another process, do to it: here, where every macro
-    comes by that is given a relation, it looks again. Not once more where `cdc_incremental` renders a body that was compiled
-    just before; nor at a view that it made, over a table to which nothing is ever added. -#}
+{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark remembers the files and
+    columns of a table that it has read (of Iceberg, the whole table), and is not told what others, in another process, do to
+    it: here, where every macro comes by that is given a relation, it looks again. Not once more where `cdc_incremental`
+    renders a body that was compiled just before; nor at a view that it made, over a table to which nothing is ever added. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
-    {%- set identifier = relation.identifier | string -%}
-    {%- if identifier.startswith('__dbt__cte__') -%}
-        {%- if node is none -%}
-            {{ return({}) }}
-        {%- endif -%}
-        {%- set schema = node.schema -%}
-        {%- set identifier = node.identifier or node.alias or node.name -%}
-    {%- else -%}
-        {%- set schema = relation.schema -%}
-    {%- endif -%}
-    {%- set plain = api.Relation.create(
-        schema=schema, identifier=identifier,
-        quote_policy={'schema': relation.quote_policy.schema, 'identifier': relation.quote_policy.identifier}
-    ) -%}
-    {%- set there = load_relation(plain) -%}
-    {#- dbt's list can lack what is there; where it is not there either, the adapter has no columns -#}
-    {%- if there is none and not adapter.get_columns_in_relation(plain) -%}
+    {%- set plain = spark_cdc._plain_relation(relation, node) -%}
+    {%- if not spark_cdc._is_in_warehouse(plain) -%}
         {{ return({}) }}
     {%- endif -%}
+    {%- set there = load_relation(plain) -%}
     {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
     {%- if not (model is defined and model.spark_cdc_calls is defined) and not (is_ours and there and there.is_view) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
@@ -135,6 +134,71 @@
     {%- set columns = spark_cdc._described(plain) -%}
     {%- do spark_cdc._complete_types(columns, plain) -%}
     {{ return(columns) }}
+{%- endmacro -%}
+
+{#- A relation, named anew from its parts, which `--empty` and unit tests wrap or replace; none for a CTE that stands for no node. -#}
+{%- macro _plain_relation(relation, node) -%}
+    {%- set identifier = relation.identifier | string -%}
+    {%- if identifier.startswith('__dbt__cte__') -%}
+        {%- if node is none -%}
+            {{ return(none) }}
+        {%- endif -%}
+        {%- set schema = node.schema -%}
+        {%- set identifier = node.identifier or node.alias or node.name -%}
+    {%- else -%}
+        {%- set schema = relation.schema -%}
+    {%- endif -%}
+    {{ return(api.Relation.create(
+        schema=schema, identifier=identifier,
+        quote_policy={'schema': relation.quote_policy.schema, 'identifier': relation.quote_policy.identifier}
+    )) }}
+{%- endmacro -%}
+
+{#- Whether a relation is in the warehouse, which `dbt compile --no-introspect` does not ask: there is no connection. dbt's list
+    can lack what is there; where it is not there either, the adapter has no columns. -#}
+{%- macro _is_in_warehouse(plain) -%}
+    {{ return(
+        plain is not none and flags.INTROSPECT is not false
+        and (load_relation(plain) is not none or adapter.get_columns_in_relation(plain) | length > 0)
+    ) }}
+{%- endmacro -%}
+
+{#- Whether nothing can be known of the columns of a relation, neither from the warehouse nor from YAML, while one of these
+    commands runs, which read no row. There the rest goes on: one relation that is not there ends no documentation. -#}
+{%- macro _is_untold(relation, commands=('generate',)) -%}
+    {%- if not execute or invocation_args_dict.which not in commands -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set relation = spark_cdc._tested_relation(relation) -%}
+    {%- if relation is string or relation.identifier is not defined -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set node = spark_cdc._node_of(relation) -%}
+    {%- set declared = node.columns.values() | list if node is not none else [] -%}
+    {{ return(
+        (not declared or declared | rejectattr('data_type') | list | length > 0)
+        and not spark_cdc._is_in_warehouse(spark_cdc._plain_relation(relation, node))
+    ) }}
+{%- endmacro -%}
+
+{#- The same for a generic test, which like dbt's own can be compiled before its relation is there. -#}
+{%- macro _test_is_untold(relation) -%}
+    {{ return(spark_cdc._is_untold(relation, ('generate', 'compile'))) }}
+{%- endmacro -%}
+
+{#- The same for a call that has a decoder's relation, or `of`, the model of the decoder. -#}
+{%- macro _call_is_untold(relation, of) -%}
+    {%- if of is none or invocation_args_dict.which != 'generate' -%}
+        {{ return(spark_cdc._is_untold(relation)) }}
+    {%- endif -%}
+    {%- set node = spark_cdc._node_of(of) -%}
+    {{ return(node is not none and node.resource_type == 'model' and spark_cdc._calls_in(node) | length == 0) }}
+{%- endmacro -%}
+
+{#- What stands in place of the SQL then. -#}
+{%- macro _untold(relation) -%}
+-- this compiles once the relation is there, or its YAML declares its columns, each with a data_type
+select * from {{ relation }}
 {%- endmacro -%}
 
 {#- The columns of a relation that exists, a dict of name -> type; of a struct of many fields Spark leaves some out. The

@@ -1,6 +1,7 @@
 {#- The raw rows that a decoder can make nothing of. See _macros.yml. -#}
 {%- macro quarantine(decoder=none, relation=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}
     {%- set call = spark_cdc._call_for('quarantine', decoder, relation, *varargs, **kwargs) -%}
     {%- do spark_cdc._declare(call) -%}
     {{ return(spark_cdc._declared_select(call)) }}

@@ -1,5 +1,6 @@
 {#- What became of the raw rows of a decoder, in numbers. See _macros.yml. -#}
 {%- macro raw_counts(decoder=none, relation=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}
     {{ return(spark_cdc._declared_select(spark_cdc._call_for('raw_counts', decoder, relation, *varargs, **kwargs))) }}
 {%- endmacro -%}

@@ -13,6 +13,9 @@
         'models: [{name: orders, data_tests: [spark_cdc.column_types_are], columns: [{name: order_id, data_type: bigint}]}]'
     ) }}
 {%- endif -%}
+{%- if invocation_args_dict.which in ('generate', 'compile') and not spark_cdc._is_in_warehouse(spark_cdc._plain_relation(relation, node)) -%}
+    {{ return(spark_cdc._untold(model)) }}
+{%- endif -%}
 {%- set declared, there, raw_columns, problems, both = {}, {}, {}, [], [] -%}
 {%- for column in node.columns.values() if column.data_type -%}
     {%- do declared.update({column.name | lower: column.data_type}) -%}

@@ -1,6 +1,8 @@
 {#- The intervals of a key neither overlap nor leave two current versions. See _generic_tests.yml. -#}
 {%- test history_is_consistent(model, key) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set key_names = spark_cdc._resolve_key(
     'history_is_consistent', key, spark_cdc.columns_of(model) | list,
     'history_is_consistent: {arguments: {key: [order_id]}}'

@@ -1,6 +1,8 @@
 {#- A relation has the shape of change events, and every event is one. See _generic_tests.yml. -#}
 {%- test is_change_events(model) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set problems = spark_cdc._event_column_problems(spark_cdc.columns_of(model)) -%}
 {%- if problems %}
 select

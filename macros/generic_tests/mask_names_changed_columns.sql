@@ -1,6 +1,8 @@
 {#- The columns that an update names as changed are those that differ from its before image. See _generic_tests.yml. -#}
 {%- test mask_names_changed_columns(model, leave_out=[]) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set names, types = [], spark_cdc.columns_of(model) -%}
 {%- for name in types if not (name | lower).startswith('cdc_') -%}
     {%- do names.append(name) -%}

@@ -1,6 +1,8 @@
 {#- No two rows of a relation have one key, and no key has a NULL. See _generic_tests.yml. -#}
 {%- test one_row_per_key(model, key) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set names = spark_cdc._resolve_key(
     'one_row_per_key', key, spark_cdc.columns_of(model) | list, 'one_row_per_key: {arguments: {key: [order_id]}}'
 ) -%}

@@ -2,7 +2,9 @@
 {%- test qlik_delete_bits_are_key(
     model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none
 ) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}

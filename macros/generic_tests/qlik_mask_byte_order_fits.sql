@@ -2,7 +2,9 @@
 {%- test qlik_mask_byte_order_fits(
     model, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
 ) -%}
-{%- if execute -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
 {%- set there = spark_cdc.columns_of(model) | list -%}
 {%- set data_columns = [] -%}
 {%- for name in there if not header_prefix or not (name | lower).startswith(header_prefix | lower) -%}

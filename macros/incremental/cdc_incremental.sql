@@ -34,10 +34,10 @@
     {%- do model.update({'spark_cdc_calls': calls}) -%}
     {%- set body = render(model.raw_code) -%}
     {%- do model.pop('spark_cdc_calls') -%}
-    {%- if calls | length != 1 or body | trim != spark_cdc._declared_select(calls[0]) | trim -%}
+    {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body, spark_cdc._declared_select(calls[0]) | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is more than one call of one of its macros, or another',
-            'one call of a decoder, of quarantine, of current_state or of history, and nothing else',
+            'one call of a decoder, of quarantine, of current_state or of history, and nothing else but comments before and after it',
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
@@ -52,6 +52,33 @@
     {{ return(call) }}
 {%- endmacro -%}
 
+{#- Whether an SQL text is a select, with nothing but space and comments before and after it. -#}
+{%- macro _is_but_for_comments(text, select) -%}
+    {%- set around = text.split(select, 1) -%}
+    {#- a comment of one line that does not end would take the first line of the select with it -#}
+    {{ return(
+        around | length == 2
+        and not spark_cdc._without_comments(around[0])
+        and not spark_cdc._without_comments('\n' ~ around[1] ~ '\n')
+    ) }}
+{%- endmacro -%}
+
+{#- An SQL text without the space and the comments that it begins with. In one between /* and */ there can be others. -#}
+{%- macro _without_comments(text) -%}
+    {%- set rest = namespace(text=text, depth=0) -%}
+    {%- for _ in range(text | length) if rest.text -%}
+        {%- set found = modules.re.match(
+            '(?s)(/[*])|([*]/)|([^/*]+|.)' if rest.depth else '(?s)(/[*])|((?!))|(\\s+|--[^\n]*\n)', rest.text
+        ) -%}
+        {%- if not found -%}
+            {{ return(rest.text) }}
+        {%- endif -%}
+        {%- set rest.depth = rest.depth + (1 if found[1] else -1 if found[2] else 0) -%}
+        {%- set rest.text = rest.text[found.end():] -%}
+    {%- endfor -%}
+    {{ return(rest.text or '/*' * rest.depth) }}
+{%- endmacro -%}
+
 {#- The select that a call gives: what the model is. -#}
 {%- macro _declared_select(call) -%}
     {%- if call.decoder -%}
@@ -61,9 +88,11 @@
     {{ return(spark_cdc._applied(call)) }}
 {%- endmacro -%}
 
-{#- Hands what a body calls to the materialization; for every other one this does nothing. -#}
+{#- Hands what a body calls to the materialization that asks for it; else stops for one that cannot be right. -#}
 {%- macro _declare(call) -%}
     {%- if model is defined and model.spark_cdc_calls is defined -%}
         {%- do model.spark_cdc_calls.append(call) -%}
+    {%- else -%}
+        {%- do spark_cdc._check_materialized(call) -%}
     {%- endif -%}
 {%- endmacro -%}

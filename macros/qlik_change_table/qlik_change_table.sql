@@ -4,6 +4,7 @@
     qlik_sparse_updates=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
         relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
     ) -%}

@@ -34,6 +34,9 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
         ),
         "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark.sql.catalog.spark_catalog.type": "hive",
+        # Iceberg remembers tables by name. Else each spelling of a name is another table to it, and
+        # who reads LAKE.ORDERS does not see what is written to lake.orders.
+        "spark.sql.catalog.spark_catalog.cache.case-sensitive": "false",
         # The tables of Hive's locks are not in a metastore that DataNucleus makes: with locks a
         # `create table` tries for minutes. One server is the only writer of its metastore.
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",

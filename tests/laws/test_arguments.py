@@ -141,8 +141,38 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
             yield WrongCall(macro, decoder + given, said_of_view, relations, "view")
 
 
+# Whose result would not be what the call gives: with these materializations, for all macros.
+INCREMENTAL = "is incremental, which adds what a run gives to what the runs before it gave"
+MATERIALIZED: dict[str, str] = {
+    "incremental": INCREMENTAL,
+    "incremental', incremental_strategy='append": INCREMENTAL,
+    "incremental', unique_key='cdc_sequence', incremental_strategy='merge": INCREMENTAL,
+    "incremental', incremental_strategy='microbatch', event_time='cdc_commit_at', batch_size='day',"
+    " begin='2026-01-01": INCREMENTAL,
+    "ephemeral": "is ephemeral: no relation that others could be built on",
+    "snapshot": "is a snapshot, which sees of each key one change a run",
+}
+
+
+def wrongly_materialized(format_: Format) -> Iterator[WrongCall]:
+    """Right calls of every macro whose result can be stored, in models that are no place for it."""
+    for materialized, said in MATERIALIZED.items():
+        relations = format_.declared
+        yield WrongCall(format_.decoder, format_.call, said, relations, materialized)
+        quarantined = f"'{format_.decoder}', {format_.call}"
+        yield WrongCall("quarantine", quarantined, said, relations, materialized)
+
+
 CASES = [
     *(WrongCall(macro, given, said, DECLARED) for macro, given, said in OTHERS),
+    *(
+        WrongCall(macro, "changes, key=['id']", said, DECLARED, materialized)
+        for macro in ("current_state", "history")
+        for materialized, said in MATERIALIZED.items()
+    ),
+    *(wrong for format_ in every_format() for wrong in wrongly_materialized(format_)),
+    WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which the", DECLARED),
+    WrongCall("current_state", "ref('brief'), key=['id']", "example:  {{ config(mat", DECLARED),
     *(wrong for format_ in every_format() for wrong in wrong_calls_of(format_)),
 ]
 
@@ -188,20 +218,44 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
             for name in sorted(case.declared)
         )
         call = f"{{{{ spark_cdc.{case.macro}({case.given}) }}}}\n"
-        (models / f"case_{number}.sql").write_text(config + sets + call)
+        body = sets + call
+        if case.materialized == "snapshot":
+            strategy = "unique_key='id', strategy='check', check_cols='all'"
+            block = f"{{% snapshot case_{number} %}}\n{{{{ config({strategy}) }}}}\n"
+            (project / "snapshots").mkdir(exist_ok=True)
+            (project / "snapshots" / f"case_{number}.sql").write_text(
+                f"{block}{body}{{% endsnapshot %}}\n"
+            )
+        else:
+            (models / f"case_{number}.sql").write_text(config + body)
+        if case.materialized == "ephemeral":  # is compiled where it is read
+            (models / f"of_{number}.sql").write_text(
+                f"select * from {{{{ ref('case_{number}') }}}}"
+            )
     (models / "not_built.sql").write_text("select 1 as id")
+    (models / "brief.sql").write_text("{{ config(materialized='ephemeral') }}select 1 as id")
     profiles = ROOT / "tests" / "consumer"
     env = {"SPARK_CDC_SCHEMA": "wrong_arguments"}
     run = warehouse.dbt(
-        project, "run", "--exclude", "not_built", profiles=profiles, env=env, check=False
+        project, "build", "--exclude", "not_built", profiles=profiles, env=env, check=False
     )
-    return {name: result["message"] or "" for name, result in run.results().items()}
+    messages = {name: result["message"] or "" for name, result in run.results().items()}
+    # of a model that is compiled where another reads it, or for each batch, dbt tells nothing there
+    for number, case in enumerate(CASES):
+        name = f"case_{number}"
+        if case.materialized == "ephemeral":
+            _, begin, rest = run.output.partition(f"Compilation Error in model {name} (")
+            messages[name] = begin + rest.partition("called by model")[0]
+        elif "microbatch" in case.materialized:
+            _, there, rest = run.output.partition(f" {name} is incremental")
+            messages[name] = f"Compilation Error {there}{rest.partition('called by model')[0]}"
+    return messages
 
 
 @pytest.mark.parametrize(
     ("number", "case"),
     [
-        pytest.param(number, case, id=f"{case.macro}({case.given})")
+        pytest.param(number, case, id=f"{case.macro}({case.given}), {case.materialized}")
         for number, case in enumerate(CASES)
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.warehouse import ROOT, Warehouse, install_package
@@ -228,6 +229,92 @@ def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
     paths = warehouse.dbt(consumer, "ls", "--output", "selector", "--quiet").output.split()
     strangers = [path for path in paths if path.startswith("spark_cdc.")]
     assert not strangers
+
+
+def test_compiles_without_a_connection(warehouse: Warehouse, consumer: Path) -> None:
+    """Where YAML declares all columns; nobody listens at the port."""
+    options = ["--no-introspect", "--no-populate-cache"]
+    done = warehouse.dbt(consumer, "compile", *options, *OWN, env={"SPARK_CDC_PORT": "1"})
+    compiled = done.target / "compiled" / "consumer" / "models" / "own"
+    assert "with raw as" in (compiled / "orders__changes.sql").read_text()
+    assert "from versions" in (compiled / "orders.sql").read_text()
+
+
+def test_without_a_connection_columns_have_to_be_declared(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: asked\nprofile: consumer\n")
+    install_package(tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "one.sql").write_text("select 1 as id")
+    call = "{{ spark_cdc.current_state(ref('one'), key=['id']) }}"
+    (tmp_path / "models" / "two.sql").write_text(call)
+    done = warehouse.dbt(
+        tmp_path,
+        *("compile", "--no-introspect", "--no-populate-cache"),
+        profiles=CONSUMER,
+        env={"SPARK_CDC_PORT": "1"},
+        check=False,
+    )
+    said = "is not asked for its columns (--no-introspect), and has none declared"
+    assert done.code != 0 and said in done.output
+
+
+# Generic tests of the package, on models that were never built.
+NEVER_BUILT = """
+sources: [{name: erp, schema: nowhere, tables: [{name: orders__ct, data_tests: [
+  spark_cdc.qlik_mask_byte_order_fits, spark_cdc.qlik_delete_bits_are_key: {arguments: {key: [id]}}
+]}]}]
+models:
+  - {name: there, columns: [{name: id, description: The one.}]}
+  - name: changes
+    data_tests: [spark_cdc.is_change_events, spark_cdc.sequences_are_well_formed,
+      spark_cdc.mask_names_changed_columns, spark_cdc.column_types_are]
+  - name: current
+    columns: [{name: id, description: Not typed.}]
+    data_tests: [spark_cdc.current_equals_history: {arguments: {history: ref('versions')}},
+      spark_cdc.one_row_per_key: {arguments: {key: [id]}, config: {where: id > 0}}]
+  - {name: versions, data_tests: [spark_cdc.history_is_consistent: {arguments: {key: [id]}}]}
+  - {name: counts, data_tests: [spark_cdc.raw_rows_are_accounted_for]}
+"""
+NEVER_BUILT_MODELS = {
+    "there": "select 1 as id",
+    "changes": "spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['id'])",
+    "stream": "spark_cdc.gbase_capture(source('erp', 'orders__ct'), 7, ['id'], {'id': 'int'})",
+    "refused": "spark_cdc.quarantine(of=ref('changes'))",
+    "refused_too": "spark_cdc.quarantine('qlik_change_table', source('erp', 'orders__ct'), ['id'])",
+    "counts": "spark_cdc.raw_counts(of=ref('changes'))",
+    "current": "spark_cdc.current_state(ref('changes'), key=['id'])",
+    "versions": "spark_cdc.history(ref('changes'), key=['id'])",
+}
+
+
+def test_what_was_never_built_ends_no_documentation(warehouse: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text(
+        "name: never_built\nprofile: consumer\nmodels: {+materialized: table}\n"
+    )
+    install_package(tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "models.yml").write_text(NEVER_BUILT)
+    for name, body in NEVER_BUILT_MODELS.items():
+        text = f"{{{{ {body} }}}}" if body.startswith("spark_cdc") else body
+        (tmp_path / "models" / f"{name}.sql").write_text(text)
+    settings: dict[str, Any] = {
+        "profiles": CONSUMER,
+        "env": {"SPARK_CDC_SCHEMA": "never_built"},
+    }
+    warehouse.dbt(tmp_path, "run", "--select", "there", **settings)
+    done = warehouse.dbt(tmp_path, "docs", "generate", **settings)
+    assert set(done.artifact("catalog")["nodes"]) == {"model.never_built.there"}
+    tests = "test_type:generic"
+    warehouse.dbt(tmp_path, "compile", "--select", tests, **settings)
+    # what is run says what is wrong
+    done = warehouse.dbt(tmp_path, "test", "--select", tests, check=False, **settings)
+    assert done.code != 0 and "neither exists nor has declared columns" in done.output
+    done = warehouse.dbt(tmp_path, "compile", "--select", "current", check=False, **settings)
+    assert done.code != 0 and "its YAML declares no data_type" not in done.output
+    assert "neither exists nor has declared columns" in done.output
+    warehouse.sql("drop schema never_built cascade")
 
 
 def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) -> None:

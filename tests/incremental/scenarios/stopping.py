@@ -77,6 +77,14 @@ PROMISES = Scenario(
         "collated": config(file_format="iceberg")
         + decoded(columns="{'id': 'bigint', 'note': 'string collate UTF8_LCASE'}"),
         "untrue": CURRENT.replace("['id']", "['id'], keep_deleted=true"),
+        "commented": "-- owner: 'us\n\n/* a /* b */ -- \n; */--\n"
+        + decoded()
+        + "-- {{ this }}\n/* c */",
+        "commented_bad": "{{ spark_cdc.quarantine(of=ref('commented')) }} -- the end",
+        "commented_out": "-- " + decoded(),
+        "half_commented": decoded() + "\n/* a /* b */",
+        "after_comment": decoded() + "\n-- a\nlimit 1",
+        "before_comment": "select * from (\n/* a */" + decoded() + ")",
         "two_calls": f"{decoded()} union all {decoded()}",
         "no_call": "select 1 as one",
         "placed": config(location_root="/lake") + decoded(),
@@ -98,22 +106,32 @@ PROMISES = Scenario(
             run=(
                 *("changes", "current", "collated", "untrue"),
                 *("two_calls", "no_call", "placed", "of_brief"),
+                *("commented", "commented_bad", "commented_out", "half_commented"),
+                *("after_comment", "before_comment"),
             ),
             fails={
                 "collated": "file_format is iceberg, and the column note has a collation",
                 "untrue": "contract",
                 "two_calls": "one call of a decoder",
+                "commented_out": "one call of a decoder",
+                "half_commented": "nothing else but comments before and after it",
+                "after_comment": "one call of a decoder",
+                "before_comment": "one call of a decoder",
                 "no_call": "one call of a decoder",
                 "placed": "location_root is /lake, and file_format is parquet",
                 "of_brief": "reads the ephemeral model promises__brief",
             },
-            rows={**_KEPT, "current": [(1, "first")]},
+            rows={**_KEPT, "current": [(1, "first")], "commented": [(1, "first")]},
         ),
         Step(
             land=(land("raw", (2, "I", 2, "second", "a", 1)),),
-            run=("changes", "current", "untrue"),
+            run=("changes", "current", "untrue", "commented"),
             fails={"untrue": "contract"},
-            rows={**_KEPT, "current": [(1, "first"), (2, "second")]},
+            rows={
+                **_KEPT,
+                "current": [(1, "first"), (2, "second")],
+                "commented": [(1, "first"), (2, "second")],
+            },
             look=lambda place: [row[:3] for row in place.sql("describe extended {schema}.current")],
         ),
         Step(
