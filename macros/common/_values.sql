@@ -83,6 +83,56 @@
     {{ return(none) }}
 {%- endmacro -%}
 
+{#- A raw value as text to be shown, the same in each session. -#}
+{%- macro _as_text(expression, data_type) -%}
+    {%- set family = spark_cdc._type_facts(data_type).family -%}
+    {%- if family == 'text' -%}
+        {{ return(spark_cdc._bytewise(expression, data_type)) }}
+    {%- elif family == 'timestamp' -%}
+        {%- set times = spark_cdc._call('map', [spark_cdc._json_times()]) -%}
+        {{ return(spark_cdc._call(
+            'get_json_object', [spark_cdc._call('to_json', ['array(' ~ expression ~ ')', times]), "'$[0]'"]
+        )) }}
+    {%- elif data_type | lower == 'binary' -%}
+        {{ return('hex(' ~ expression ~ ')') }}
+    {%- endif -%}
+    {{ return('cast(' ~ expression ~ ' as string)') }}
+{%- endmacro -%}
+
+{#- What `detail` says of a bad_value: the column and the value of the first one, and how many there are. `values` is a list of
+    {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Evaluated outside the code that Spark generates; see _qlik_names_where. -#}
+{%- macro _bad_value_detail(values) -%}
+    {%- if not values -%}{{ return('cast(null as string)') }}{%- endif -%}
+    {%- set lines = [] -%}
+    {%- for value in values -%}
+        {%- do lines.append(spark_cdc._call('named_struct', [
+            "'name', " ~ spark_cdc._literal(value.name),
+            "'type', " ~ spark_cdc._literal(value.type),
+            "'value', " ~ spark_cdc._call('if', [value.is_bad, value.text, 'null']),
+        ])) -%}
+    {%- endfor -%}
+get(
+    transform(
+        array(
+            filter(
+                {{ spark_cdc._call('array', lines) | indent(16) }},
+                one -> one.value is not null
+            )
+        ),
+        bad -> concat(
+            bad[0].name,
+            ': \'',
+            left(bad[0].value, 100),
+            if(length(bad[0].value) > 100, '...', ''),
+            '\' is no ',
+            bad[0].type,
+            if(size(bad) > 1, concat('; the first of ', size(bad), ' such values'), '')
+        )
+    ),
+    0
+)
+{%- endmacro -%}
+
 {#- A type in one spelling, to be compared: Spark has several names for some, writes those of fields without quotes, and takes
     a char or varchar for a string; their lengths count only `with_lengths`. -#}
 {%- macro _spelled(data_type, with_lengths=false) -%}

@@ -128,7 +128,7 @@
 {%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
     {%- set headers = spec.headers -%}
     {%- set names = spec.columns | list -%}
-    {%- set casts, null_keys, collated = [], [], [] -%}
+    {%- set casts, bad_values, null_keys, collated = [], [], [], [] -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -153,7 +153,13 @@ with raw as (
             {%- set there = spark_cdc._quote(spec.sources[name]) %}
             {%- set type_there = spec.raw_columns[spec.sources[name]] %}
             {%- set value = spark_cdc._typed(there, type_there, spec.columns[name]) %}
-            {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+            {%- if value != there %}
+                {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}
+                {%- do bad_values.append({
+                    'name': name, 'type': spec.columns[name],
+                    'is_bad': casts | last, 'text': spark_cdc._as_text(there, type_there),
+                }) %}
+            {%- endif %}
             {%- if ' collate ' in spec.columns[name] | lower %}
                 {%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) %}
             {%- endif %}
@@ -166,6 +172,11 @@ with raw as (
         {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
+        case
+            when
+                {{ casts | join('\nor ') | indent(16) or 'false' }}
+                then {{ spark_cdc._bad_value_detail(bad_values) | indent(20) }}
+        end as cdc_bad_values,
         {%- endif %}
         {%- if collated %}
         -- texts that their collation calls equal make different rows
@@ -228,7 +239,7 @@ well_formed as (
 deliveries as (
     select
         *,
-        struct(* except(cdc_raw)) as cdc_delivery
+        struct(* except(cdc_raw, cdc_bad_values)) as cdc_delivery
     from well_formed
 ),
 
@@ -602,6 +613,6 @@ case cdc_reason
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
     when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ spec.key | join(', ') ~ ' is NULL') }}
-    when 'bad_value' then 'a value is not of the declared type of its column'
+    when 'bad_value' then cdc_bad_values
 end
 {%- endmacro -%}
