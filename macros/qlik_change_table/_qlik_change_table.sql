@@ -2,7 +2,7 @@
     Table model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
 
 {#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
-    The bit of a data column is its place in the change table, header columns counted. -#}
+    The bit of a data column is its place in the change table, the header columns before it counted. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
     qlik_sparse_updates=none
@@ -39,12 +39,14 @@
         {{ spark_cdc._stop(me, 'qlik_sparse_updates is ' ~ sparse, 'true or false', 'qlik_sparse_updates=true') }}
     {%- endif -%}
 
-    {#- header columns by their name without the prefix, data columns in table order -#}
-    {%- set headers, data_columns = {}, [] -%}
+    {#- Header columns by their name without the prefix, data columns in table order. The mask counts the header columns before
+        the first data column: one behind it, such as that of a partition's folder, was put there by what landed the rows. -#}
+    {%- set headers, data_columns, counted = {}, [], [] -%}
     {%- for name in in_relation -%}
         {%- set is_header = (name | lower).startswith(header_prefix | lower) if header_prefix else loop.index <= header_columns -%}
         {%- if is_header -%}
             {%- do headers.update({name[header_prefix | length:] | lower: name}) -%}
+            {%- if not data_columns -%}{%- do counted.append(name) -%}{%- endif -%}
         {%- else -%}
             {%- do data_columns.append(name) -%}
         {%- endif -%}
@@ -88,7 +90,7 @@
         {{ spark_cdc._stop(me, relation ~ ' has header columns only', 'a change table with data columns', example) }}
     {%- endif -%}
 
-    {%- set first_bit = header_columns if header_columns is not none else headers | length -%}
+    {%- set first_bit = header_columns if header_columns is not none else counted | length -%}
     {%- set bits, sources = {}, {} -%}
     {%- for name in table_columns -%}
         {%- for there in data_columns if there | lower == name | lower -%}

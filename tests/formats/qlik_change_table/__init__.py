@@ -79,7 +79,7 @@ def cases(seed: int) -> Iterator[Case]:
         seed,
         "two_columns",
         database.wide_table(2),
-        Layout(before_images=False, mask_null_rate=0.3),
+        Layout(behind=("partition_name",), before_images=False, mask_null_rate=0.3),
         Delivery(shuffle=True, duplicates=0.5),
     )
     yield case(
