@@ -79,6 +79,35 @@ if(
             'create view … as select * except (' ~ name ~ '), from_json(' ~ name ~ ", 'array<int>') as " ~ name ~ ' from …'
         ) }}
     {%- endif -%}
+    {%- if not is_same and spark_cdc._never_cast(type_there, data_type) -%}
+        {{ spark_cdc._stop(
+            macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type ~ ', to which Spark casts no such value',
+            'a type that ' ~ type_there ~ ' can be cast to, or a view that makes ' ~ data_type ~ ' of it and is given as the relation',
+            'create view … as select * except (' ~ name ~ '), to_date(cast(' ~ name ~ " as string), 'yyyyMMdd') as " ~ name ~ ' from …'
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Whether Spark casts no value of one type to another, in ANSI mode: it stops the query. -#}
+{%- macro _never_cast(type_there, data_type) -%}
+    {%- set never = {
+        'integer': ['date', 'timestamp_ntz', 'binary'],
+        'decimal': ['date', 'timestamp_ntz', 'binary'],
+        'floating': ['date', 'timestamp_ntz', 'binary', 'interval'],
+        'boolean': ['date', 'timestamp', 'timestamp_ntz', 'binary', 'interval'],
+        'date': ['integer', 'decimal', 'floating', 'boolean', 'binary', 'interval'],
+        'timestamp': ['boolean', 'binary', 'interval'],
+        'timestamp_ntz': ['integer', 'decimal', 'floating', 'boolean', 'binary', 'interval'],
+        'binary': ['integer', 'decimal', 'floating', 'boolean', 'date', 'timestamp', 'timestamp_ntz', 'interval'],
+        'interval': ['floating', 'boolean', 'date', 'timestamp', 'timestamp_ntz', 'binary'],
+    } -%}
+    {%- set kinds = [] -%}
+    {%- for one in (type_there, data_type) -%}
+        {%- set name = modules.re.match('\\s*(\\w*)', one | lower).group(1) -%}
+        {%- set is_ntz = name == 'timestamp_ntz' or modules.re.match('(?i)\\s*timestamp\\s+without', one) -%}
+        {%- do kinds.append('timestamp_ntz' if is_ntz else spark_cdc._type_facts(one).family or name) -%}
+    {%- endfor -%}
+    {{ return(kinds[1] in never.get(kinds[0], [])) }}
 {%- endmacro -%}
 
 {#- Whether a cast, `value`, neither rounds nor cuts: false or null where it does; none where it cannot. -#}
