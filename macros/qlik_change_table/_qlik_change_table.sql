@@ -35,8 +35,12 @@
     {%- endif -%}
 
     {%- set sparse = var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates -%}
-    {%- if sparse is not boolean -%}
-        {{ spark_cdc._stop(me, 'qlik_sparse_updates is ' ~ sparse, 'true or false', 'qlik_sparse_updates=true') }}
+    {%- if sparse is not boolean and (sparse is string or sparse is mapping or sparse is not iterable) -%}
+        {{ spark_cdc._stop(
+            me, 'qlik_sparse_updates is ' ~ sparse,
+            'true, false, or a list of the columns whose NULL without a bit is unknown, such as large objects',
+            "qlik_sparse_updates=['body']"
+        ) }}
     {%- endif -%}
 
     {#- Header columns by their name without the prefix, data columns in table order. The mask counts the header columns before
@@ -105,6 +109,11 @@
         {%- do metadata.append("'" ~ header ~ "', cdc_" ~ header) -%}
     {%- endfor -%}
 
+    {%- if sparse is not boolean -%}
+        {%- set sparse = spark_cdc._resolve_names(
+            me, 'qlik_sparse_updates', sparse, table_columns | list, "qlik_sparse_updates=['body']"
+        ) -%}
+    {%- endif -%}
     {%- set mask_is_binary = 'change_mask' in headers and in_relation[headers['change_mask']] | lower == 'binary' -%}
     {{ return({
         'relation': relation,
@@ -118,7 +127,7 @@
         'end_bit': first_bit + data_columns | length,
         'mask_is_binary': mask_is_binary,
         'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
-        'sparse': sparse,
+        'sparse': (table_columns | list if sparse else []) if sparse is boolean else sparse,
         'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
     }) }}
@@ -528,8 +537,8 @@ case
 end
 {%- endmacro -%}
 
-{#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
-    image knows. Null if that is all of them. -#}
+{#- Of a delete: the columns that are not NULL or have their bit. Of an update with sparse columns: of these likewise, and those
+    that its before image knows; of the others all. Null if that is all of them. -#}
 {%- macro _qlik_present_columns(spec) -%}
     {%- set operations = ['delete', 'update'] if spec.sparse else ['delete'] -%}
     {%- set conditions = {} -%}
@@ -567,18 +576,19 @@ filter(
 (
     cdc_row.{{ spark_cdc._quote(name) }} is not null
     or coalesce({{ spark_cdc._qlik_has_bit(spec, name) }}, false)
-    {%- if spec.sparse %}
+    {%- if name in spec.sparse %}
     or cdc_before.{{ spark_cdc._quote(name) }} is not null
+    {%- elif spec.sparse %}
+    or cdc_operation = 'update'
     {%- endif %}
 )
 {%- endmacro -%}
 
 
-{#- A column of the event. Of a sparse update what the row does not carry and its mask does not name as changed comes from
-    the before image. -#}
+{#- A column of the event. A sparse one that an update does not carry, and whose bit is not set, comes from the before image. -#}
 {%- macro _qlik_after_image(spec, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
-    {%- if spec.sparse -%}
+    {%- if name in spec.sparse -%}
 case
     when
         cdc_operation = 'update'

@@ -185,6 +185,8 @@ WRONG_CALLS = [
     ("has_field_variant, key=['id']", "is of type struct<`a`: variant not null>, which has no"),
     ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
     ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
+    ("ct, key=['id'], qlik_sparse_updates='note'", "qlik_sparse_updates is note"),
+    ("ct, ['id'], qlik_sparse_updates=['body']", "qlik_sparse_updates names the column body, which is"),
     ("ct, key=['id'], columns=['id']", "columns is ['id']"),
     ("ct, key=['id'], columns={}", "columns is empty"),
     ("ct, key=['id'], columns={'id': none}", "the type of the column id is None"),
