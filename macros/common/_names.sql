@@ -117,6 +117,10 @@ named_struct(
                 'a dict of name -> Spark SQL type, a text', "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
             ) }}
         {%- endif -%}
+        {#- what a relation has, Spark has written -#}
+        {%- if data_type not in there.values() -%}
+            {%- do spark_cdc._check_type(macro_name, 'the type of the column ' ~ name, data_type, "columns={'" ~ name ~ "': '", "'}") -%}
+        {%- endif -%}
         {%- if spark_cdc._has_no_equality(data_type) -%}
             {{ spark_cdc._stop(
                 macro_name,

@@ -4,7 +4,7 @@
     every select: a table that is made of it then takes longer values too. -#}
 {%- macro _typed(expression, type_there, data_type) -%}
     {%- set wanted, there = data_type | lower | replace(' ', ''), type_there | lower | replace(' ', '') -%}
-    {%- if wanted.startswith(('char(', 'varchar(')) -%}
+    {%- if wanted.startswith(('char(', 'character(', 'varchar(')) -%}
         {%- set wanted, data_type = 'string', 'string' -%}
     {%- endif -%}
     {%- if wanted == there -%}
@@ -24,14 +24,48 @@
             ~ readings | join(',\n            ') ~ '\n        )\nend'
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
-        {{ return('unhex(' ~ expression ~ ')') }}
+        {#- 0xCAFE, x'CAFE' -#}
+        {%- set text = spark_cdc._bytewise(expression, type_there) -%}
+        {{ return(spark_cdc._call('coalesce', [
+            'unhex(' ~ expression ~ ')',
+            'unhex(nullif(regexp_extract(' ~ text ~ ", '^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$', 2), ''))",
+        ])) }}
     {%- endif -%}
     {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')' -%}
     {%- set is_exact = spark_cdc._is_exact(expression, type_there, value, data_type) -%}
+    {%- set facts = spark_cdc._type_facts(data_type) -%}
+    {%- if spark_cdc._type_facts(type_there).family == 'text' and facts.family in ('integer', 'boolean') -%}
+        {{ return(spark_cdc._call('coalesce', [value, spark_cdc._whole_number(expression, type_there, data_type, facts.family)])) }}
+    {%- endif -%}
     {%- if is_exact -%}
         {{ return('case\n    when\n        ' ~ is_exact | indent(8) ~ '\n        then ' ~ value ~ '\nend') }}
     {%- endif -%}
     {{ return(value) }}
+{%- endmacro -%}
+
+{#- A text that is a whole number but not written as one, such as 5.0 or 1e3. -#}
+{%- macro _whole_number(expression, type_there, data_type, family) -%}
+    {%- set text = spark_cdc._bytewise(expression, type_there) -%}
+    {%- set number = 'try_cast(' ~ expression ~ ' as decimal(38, 0))' -%}
+case
+    when
+        {{ spark_cdc._has_places(text, 0) | indent(8) }}
+        then {{ 'case ' ~ number ~ ' when 1 then true when 0 then false end' if family == 'boolean'
+            else 'try_cast(' ~ number ~ ' as ' ~ data_type ~ ')' }}
+end
+{%- endmacro -%}
+
+{#- Whether a text, a number, has no digit but zeros behind so many places. With an exponent: its last digit that is not 0 stands
+    as many places behind the point as it is written at, less the exponent. -#}
+{%- macro _has_places(text, places) -%}
+if(
+    {{ text }} rlike '[eE]',
+    not {{ text }} rlike '[1-9].*[eE]'
+    or length(regexp_extract({{ text }}, '[.]([0-9]*?)0*[eE]', 1))
+    - length(regexp_extract({{ text }}, '^[^.]*[1-9](0*)([.]0*)?[eE]', 1))
+    - try_cast(regexp_extract({{ text }}, '[eE](.*)$', 1) as int) <= {{ places }},
+    not {{ text }} rlike '[.][0-9]{{ '{' ~ places ~ '}' }}[0-9]*[1-9]'
+)
 {%- endmacro -%}
 
 {#- Stops where one type is nested and another than is there: a cast loses single values within, and goes by the places of
@@ -45,6 +79,35 @@
             'create view … as select * except (' ~ name ~ '), from_json(' ~ name ~ ", 'array<int>') as " ~ name ~ ' from …'
         ) }}
     {%- endif -%}
+    {%- if not is_same and spark_cdc._never_cast(type_there, data_type) -%}
+        {{ spark_cdc._stop(
+            macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type ~ ', to which Spark casts no such value',
+            'a type that ' ~ type_there ~ ' can be cast to, or a view that makes ' ~ data_type ~ ' of it and is given as the relation',
+            'create view … as select * except (' ~ name ~ '), to_date(cast(' ~ name ~ " as string), 'yyyyMMdd') as " ~ name ~ ' from …'
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Whether Spark casts no value of one type to another, in ANSI mode: it stops the query. -#}
+{%- macro _never_cast(type_there, data_type) -%}
+    {%- set never = {
+        'integer': ['date', 'timestamp_ntz', 'binary'],
+        'decimal': ['date', 'timestamp_ntz', 'binary'],
+        'floating': ['date', 'timestamp_ntz', 'binary', 'interval'],
+        'boolean': ['date', 'timestamp', 'timestamp_ntz', 'binary', 'interval'],
+        'date': ['integer', 'decimal', 'floating', 'boolean', 'binary', 'interval'],
+        'timestamp': ['boolean', 'binary', 'interval'],
+        'timestamp_ntz': ['integer', 'decimal', 'floating', 'boolean', 'binary', 'interval'],
+        'binary': ['integer', 'decimal', 'floating', 'boolean', 'date', 'timestamp', 'timestamp_ntz', 'interval'],
+        'interval': ['floating', 'boolean', 'date', 'timestamp', 'timestamp_ntz', 'binary'],
+    } -%}
+    {%- set kinds = [] -%}
+    {%- for one in (type_there, data_type) -%}
+        {%- set name = modules.re.match('\\s*(\\w*)', one | lower).group(1) -%}
+        {%- set is_ntz = name == 'timestamp_ntz' or modules.re.match('(?i)\\s*timestamp\\s+without', one) -%}
+        {%- do kinds.append('timestamp_ntz' if is_ntz else spark_cdc._type_facts(one).family or name) -%}
+    {%- endfor -%}
+    {{ return(kinds[1] in never.get(kinds[0], [])) }}
 {%- endmacro -%}
 
 {#- Whether a cast, `value`, neither rounds nor cuts: false or null where it does; none where it cannot. -#}
@@ -53,11 +116,7 @@
     {%- if there.family == 'text' -%}
         {%- set text = spark_cdc._bytewise(expression, type_there) -%}
         {%- if wanted.family == 'decimal' -%}
-            {#- with an exponent the places behind the point say nothing -#}
-            {{ return(
-                "if(\n    " ~ text ~ " rlike '[eE]',\n    cast(" ~ value ~ " as double)\n    = try_cast(" ~ text
-                ~ " as double),\n    not " ~ text ~ " rlike '[.][0-9]{" ~ wanted.scale ~ "}[0-9]*[1-9]'\n)"
-            ) }}
+            {{ return(spark_cdc._has_places(text, wanted.scale)) }}
         {%- elif wanted.family == 'date' -%}
             {#- Spark passes over all that comes behind a date -#}
             {{ return(text ~ " rlike '^ *[^ T]+([ T][ 0:.+-]*Z? *)?$'") }}
@@ -78,9 +137,61 @@
         or (there.family == 'timestamp' and wanted.family in ('date', 'integer', 'decimal', 'floating'))
         or (there.family in ('integer', 'decimal', 'floating') and wanted.family in ('boolean', 'timestamp')) -%}
         {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
-        {{ return('try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression) }}
+        {%- set is_same = 'try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression -%}
+        {#- the first number that is too large for a bigint is one of the largest, to Spark -#}
+        {%- set is_large = there.family == 'floating' and wanted.family == 'integer' -%}
+        {{ return(is_same ~ ('\nand ' ~ expression ~ ' < 9223372036854775808D' if is_large)) }}
     {%- endif -%}
     {{ return(none) }}
+{%- endmacro -%}
+
+{#- A raw value as text to be shown, the same in each session. -#}
+{%- macro _as_text(expression, data_type) -%}
+    {%- set family = spark_cdc._type_facts(data_type).family -%}
+    {%- if family == 'text' -%}
+        {{ return(spark_cdc._bytewise(expression, data_type)) }}
+    {%- elif family == 'timestamp' -%}
+        {%- set times = spark_cdc._call('map', [spark_cdc._json_times()]) -%}
+        {%- set json = spark_cdc._call('to_json', ['array(' ~ expression ~ ')', times]) -%}
+        {{ return("nullif(\n    " ~ spark_cdc._call('get_json_object', [json, "'$[0]'"]) | indent(4) ~ ",\n    'null'\n)") }}
+    {%- elif data_type | lower == 'binary' -%}
+        {{ return('hex(' ~ expression ~ ')') }}
+    {%- endif -%}
+    {{ return('cast(' ~ expression ~ ' as string)') }}
+{%- endmacro -%}
+
+{#- What `detail` says of a bad_value: the column and the value of the first one, and how many there are. `values` is a list of
+    {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Evaluated outside the code that Spark generates; see _qlik_names_where. -#}
+{%- macro _bad_value_detail(values) -%}
+    {%- if not values -%}{{ return('cast(null as string)') }}{%- endif -%}
+    {%- set lines = [] -%}
+    {%- for value in values -%}
+        {%- do lines.append(spark_cdc._call('named_struct', [
+            "'name', " ~ spark_cdc._literal(value.name),
+            "'type', " ~ spark_cdc._literal(value.type),
+            "'value', " ~ spark_cdc._call('if', [value.is_bad, value.text, 'null']),
+        ])) -%}
+    {%- endfor -%}
+get(
+    transform(
+        array(
+            filter(
+                {{ spark_cdc._call('array', lines) | indent(16) }},
+                one -> one.value is not null
+            )
+        ),
+        bad -> concat(
+            bad[0].name,
+            ': \'',
+            left(bad[0].value, 100),
+            if(length(bad[0].value) > 100, '...', ''),
+            '\' is no ',
+            bad[0].type,
+            if(size(bad) > 1, concat('; the first of ', size(bad), ' such values'), '')
+        )
+    ),
+    0
+)
 {%- endmacro -%}
 
 {#- A type in one spelling, to be compared: Spark has several names for some, writes those of fields without quotes, and takes

@@ -32,6 +32,12 @@
                 'columns: [{name: order_id, data_type: bigint}]'
             ) }}
         {%- endif -%}
+        {%- for name, data_type in columns.items() if data_type | lower | trim not in ('void', 'interval') -%}
+            {%- do spark_cdc._check_type(
+                'columns_of', relation ~ ' is not in the warehouse, and the data_type that its YAML declares for ' ~ name,
+                data_type, 'columns: [{name: ' ~ name ~ ', data_type: "', '"}]'
+            ) -%}
+        {%- endfor -%}
     {%- endif -%}
     {%- if not columns and is_ephemeral -%}
         {{ spark_cdc._stop(

@@ -88,6 +88,13 @@
         {%- for name in ('raw_columns', 'columns') if spec[name] is not mapping or not spec[name] -%}
             {%- do problems.append('has no ' ~ name ~ ', a dict of name -> Spark SQL type') -%}
         {%- endfor -%}
+        {%- if spec.columns is mapping and spec.raw_columns is mapping -%}
+            {%- for name, data_type in spec.columns.items() if data_type not in spec.raw_columns.values() -%}
+                {%- if data_type is not string or spark_cdc._unknown_in_type(data_type) is not none -%}
+                    {%- do problems.append('has at columns.' ~ name ~ ' the type ' ~ data_type ~ ', which Spark does not know') -%}
+                {%- endif -%}
+            {%- endfor -%}
+        {%- endif -%}
         {%- if spec.key is string or spec.key is mapping or spec.key is not iterable or not spec.key -%}
             {%- do problems.append('has no key, a list of names') -%}
         {%- endif -%}

@@ -85,11 +85,16 @@
     {%- elif family == 'timestamp' -%}
         {{ return('timestamp_micros(' ~ number ~ ')') }}
     {%- elif family.startswith('decimal:') -%}
-        {%- set scale = family[8:] | int -%}
-        {%- set unit = ('0.' ~ '0' * (scale - 1) ~ '1BD') if scale else '1BD' -%}
-        {{ return('try_cast(cast(' ~ number ~ ' as decimal(19, 0)) * ' ~ unit ~ ' as ' ~ data_type ~ ')') }}
+        {{ return('try_cast(' ~ spark_cdc._gbase_scaled(number, family) ~ ' as ' ~ data_type ~ ')') }}
     {%- endif -%}
     {{ return(spark_cdc._typed(number, 'double' if family == 'float' else 'bigint', data_type)) }}
+{%- endmacro -%}
+
+{#- Digits without their point as a decimal. -#}
+{%- macro _gbase_scaled(number, family) -%}
+    {%- set scale = family[8:] | int -%}
+    {%- set unit = ('0.' ~ '0' * (scale - 1) ~ '1BD') if scale else '1BD' -%}
+    {{ return('cast(' ~ number ~ ' as decimal(19, 0)) * ' ~ unit) }}
 {%- endmacro -%}
 
 {#- What the function that makes change events has to know, JSON in SQL, a column a line. -#}
@@ -332,6 +337,33 @@ named_struct(
 {%- endmacro -%}
 
 
+{#- Which values of a row are none of their column's type. -#}
+{%- macro _gbase_bad_values(spec, side, row) -%}
+    {%- set values = [] -%}
+    {%- for name, place in spark_cdc._gbase_places(spec, side).items()
+        if spark_cdc._typed(place.text, 'string', spec.columns[name]) != place.text -%}
+        {%- set text = place.text -%}
+        {%- if place.number -%}
+            {%- set text = spark_cdc._call('coalesce', [text, spark_cdc._gbase_number_as_text(place.number, place.family)]) -%}
+        {%- endif -%}
+        {%- do values.append({
+            'name': name, 'type': spec.columns[name], 'text': text, 'is_bad': row ~ '.' ~ spark_cdc._quote(name) ~ ' is null',
+        }) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._bad_value_detail(values)) }}
+{%- endmacro -%}
+
+{#- A number of a family as the stream has it. -#}
+{%- macro _gbase_number_as_text(number, family) -%}
+    {%- if family.startswith('decimal:') -%}
+        {%- set number = spark_cdc._gbase_scaled(number, family) -%}
+    {%- elif family in ('date', 'timestamp') -%}
+        {%- set number = spark_cdc._gbase_native(number, family, family) -%}
+    {%- endif -%}
+    {{ return('cast(' ~ number ~ ' as string)') }}
+{%- endmacro -%}
+
+
 {#- CTEs to `items`: every record, or tail, that went into an event or into quarantine, the latter with its reason. -#}
 {%- macro _gbase_items(spec) -%}
     {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
@@ -351,7 +383,8 @@ items as (
                     'record_number', judged.record_number,
                     'reason', case when judged.cdc_has_bad_value then 'bad_value' else judged.reason end,
                     'detail', case
-                        when judged.cdc_has_bad_value then 'not of the declared type'
+                        when judged.cdc_has_bad_value
+                            then {{ spark_cdc._gbase_bad_values(spec, 'after', 'cdc_row') | indent(28) }}
                         else judged.detail
                     end
                 ),
@@ -364,7 +397,10 @@ items as (
                         when judged.cdc_before_has_bad_value then 'bad_value'
                         when judged.cdc_has_bad_value then 'orphan_before_image'
                     end,
-                    'detail', case when judged.cdc_before_has_bad_value then 'not of the declared type' end
+                    'detail', case
+                        when judged.cdc_before_has_bad_value
+                            then {{ spark_cdc._gbase_bad_values(spec, 'before', 'cdc_before') | indent(28) }}
+                    end
                 )
             )
         ) item as {{ fields | join(', ') }}

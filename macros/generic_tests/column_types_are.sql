@@ -18,6 +18,12 @@
 {%- endif -%}
 {%- set declared, there, raw_columns, problems, both = {}, {}, {}, [], [] -%}
 {%- for column in node.columns.values() if column.data_type -%}
+    {%- if column.data_type | lower | trim not in ('void', 'interval') -%}
+        {%- do spark_cdc._check_type(
+            'column_types_are', 'the data_type that the YAML of ' ~ relation ~ ' declares for ' ~ column.name, column.data_type,
+            'columns: [{name: ' ~ column.name ~ ', data_type: "', '"}]'
+        ) -%}
+    {%- endif -%}
     {%- do declared.update({column.name | lower: column.data_type}) -%}
 {%- endfor -%}
 {%- for name, data_type in spark_cdc._described(relation).items() -%}

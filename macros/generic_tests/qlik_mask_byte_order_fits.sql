@@ -29,7 +29,9 @@ inserts as (
         * except (cdc_mask),
         -- whole bytes, for the other way
         concat(repeat('0', length(cdc_mask) % 2), cdc_mask) as cdc_mask,
-        {{ spark_cdc._qlik_test_insert_fits(spec, names) | indent(8) }} as mask_fits
+        {{ spark_cdc._qlik_test_insert_fits(spec, names) | indent(8) }} as mask_fits,
+        -- what its data columns look like in a mask, the first one first
+        {{ spark_cdc._qlik_test_insert_pattern(spec, names) | indent(8) }} as cdc_pattern
     from judged_alone
     where cdc_operation = 'insert' and cdc_mask_as_written is not null
 ),
@@ -47,6 +49,39 @@ reread as (
         {{ spark_cdc._qlik_mask_rest(other) }} as cdc_mask_rest
     from inserts
     where not coalesce(mask_fits, false)
+),
+
+-- for which numbers of header columns the masks would fit, in either order of bytes
+bits as (
+    select
+        *,
+        array(
+            {{ spark_cdc._qlik_test_bits(spec.byte_order) | indent(12) }},
+            {{ spark_cdc._qlik_test_bits(other_order) | indent(12) }}
+        ) as cdc_bits
+    from reread
+),
+
+shifted as (
+    select
+        * except (cdc_bits),
+        flatten(
+            transform(
+                cdc_bits,
+                (one, place) -> {{ spark_cdc._qlik_test_shifts(spec, 'one', 'place') | indent(16) }}
+            )
+        ) as cdc_shifts
+    from bits
+),
+
+-- the one that fits the most
+best as (
+    select cdc_shift
+    from shifted
+        lateral view explode(cdc_shifts) each_shift as cdc_shift
+    group by cdc_shift
+    order by count(*) desc, cdc_shift
+    limit 1
 )
 
 select
@@ -55,12 +90,25 @@ select
     case
         when {{ spark_cdc._qlik_test_insert_fits(other, names) | indent(8) }}
             then 'set the argument mask_byte_order=\'{{ other_order }}\': read as {{ spec.byte_order }} the mask does not fit'
+        when best.cdc_shift is not null
+            then concat(
+                if(
+                    best.cdc_shift.place = 0,
+                    'set the argument ',
+                    'set the arguments mask_byte_order=\'{{ other_order }}\', '
+                ),
+                'header_columns=',
+                best.cdc_shift.header_columns,
+                ': read so the mask fits, with {{ spec.first_bit }} it does not'
+            )
         else concat(
             'the mask fits in neither order: mask_byte_order cannot help. See header_prefix and header_columns;',
             ' columns, where the relation has columns that are none of the table\'s; leave_out, for large objects'
         )
     end as hint
-from reread
+from shifted
+left join best
+    on array_contains(shifted.cdc_shifts, best.cdc_shift)
 {%- endif -%}
 {%- endtest -%}
 
@@ -71,5 +119,43 @@ from reread
     {%- for name in names %}
     and (cdc_row.{{ spark_cdc._quote(name) }} is null or {{ spark_cdc._qlik_has_bit(spec, name) }})
     {%- endfor %}
+)
+{%- endmacro -%}
+
+{#- What the data columns of an insert can look like in its mask, as a regular expression: a column with a value has its bit. -#}
+{%- macro _qlik_test_insert_pattern(spec, names) -%}
+    {%- set parts = [] -%}
+    {%- for there in spec.raw_columns if there not in spec.headers.values() -%}
+        {%- set part = namespace(sql="'[01]'") -%}
+        {%- for name in names if spec.sources[name] == there -%}
+            {%- set part.sql = 'if(cdc_row.' ~ spark_cdc._quote(name) ~ " is null, '[01]', '1')" -%}
+        {%- endfor -%}
+        {%- do parts.append(part.sql) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._call('concat', parts)) }}
+{%- endmacro -%}
+
+{#- A mask as its bits, bit 0 first; null where none is set. -#}
+{%- macro _qlik_test_bits(byte_order) -%}
+    {%- set bits = "lpad(conv(substr(cdc_mask, place, 2), 16, 2), 8, '0')" -%}
+    {%- set bits = bits if byte_order == 'big' else 'reverse(' ~ bits ~ ')' -%}
+    {%- set whole = "array_join(transform(sequence(1, length(cdc_mask), 2), place -> " ~ bits ~ "), '')" -%}
+case
+    when cdc_mask rlike '[1-9A-Fa-f]'
+        then {{ whole if byte_order == 'little' else 'reverse(' ~ whole ~ ')' }}
+end
+{%- endmacro -%}
+
+{#- The numbers of header columns for which `bits` are the pattern of the row and nothing else; `place` is kept beside. Only a
+    few can be: the first bit is one of the first data column or of one behind it. -#}
+{%- macro _qlik_test_shifts(spec, bits, place) -%}
+    {%- set width = spec.end_bit - spec.first_bit -%}
+transform(
+    filter(
+        sequence(greatest(length(rtrim('0', {{ bits }})) - {{ width }}, 1), instr({{ bits }}, '1') - 1),
+        shift -> shift > 0
+        and rpad({{ bits }}, length({{ bits }}) + {{ width }}, '0') rlike concat('^0{', shift, '}', cdc_pattern, '0*$')
+    ),
+    shift -> named_struct('place', {{ place }}, 'header_columns', shift)
 )
 {%- endmacro -%}

@@ -2,7 +2,7 @@
     Table model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
 
 {#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
-    The bit of a data column is its place in the change table, header columns counted. -#}
+    The bit of a data column is its place in the change table, the header columns before it counted. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
     qlik_sparse_updates=none
@@ -35,16 +35,22 @@
     {%- endif -%}
 
     {%- set sparse = var('spark_cdc_qlik_sparse_updates', false) if qlik_sparse_updates is none else qlik_sparse_updates -%}
-    {%- if sparse is not boolean -%}
-        {{ spark_cdc._stop(me, 'qlik_sparse_updates is ' ~ sparse, 'true or false', 'qlik_sparse_updates=true') }}
+    {%- if sparse is not boolean and (sparse is string or sparse is mapping or sparse is not iterable) -%}
+        {{ spark_cdc._stop(
+            me, 'qlik_sparse_updates is ' ~ sparse,
+            'true, false, or a list of the columns whose NULL without a bit is unknown, such as large objects',
+            "qlik_sparse_updates=['body']"
+        ) }}
     {%- endif -%}
 
-    {#- header columns by their name without the prefix, data columns in table order -#}
-    {%- set headers, data_columns = {}, [] -%}
+    {#- Header columns by their name without the prefix, data columns in table order. The mask counts the header columns before
+        the first data column: one behind it, such as that of a partition's folder, was put there by what landed the rows. -#}
+    {%- set headers, data_columns, counted = {}, [], [] -%}
     {%- for name in in_relation -%}
         {%- set is_header = (name | lower).startswith(header_prefix | lower) if header_prefix else loop.index <= header_columns -%}
         {%- if is_header -%}
             {%- do headers.update({name[header_prefix | length:] | lower: name}) -%}
+            {%- if not data_columns -%}{%- do counted.append(name) -%}{%- endif -%}
         {%- else -%}
             {%- do data_columns.append(name) -%}
         {%- endif -%}
@@ -88,7 +94,7 @@
         {{ spark_cdc._stop(me, relation ~ ' has header columns only', 'a change table with data columns', example) }}
     {%- endif -%}
 
-    {%- set first_bit = header_columns if header_columns is not none else headers | length -%}
+    {%- set first_bit = header_columns if header_columns is not none else counted | length -%}
     {%- set bits, sources = {}, {} -%}
     {%- for name in table_columns -%}
         {%- for there in data_columns if there | lower == name | lower -%}
@@ -103,6 +109,11 @@
         {%- do metadata.append("'" ~ header ~ "', cdc_" ~ header) -%}
     {%- endfor -%}
 
+    {%- if sparse is not boolean -%}
+        {%- set sparse = spark_cdc._resolve_names(
+            me, 'qlik_sparse_updates', sparse, table_columns | list, "qlik_sparse_updates=['body']"
+        ) -%}
+    {%- endif -%}
     {%- set mask_is_binary = 'change_mask' in headers and in_relation[headers['change_mask']] | lower == 'binary' -%}
     {{ return({
         'relation': relation,
@@ -116,7 +127,7 @@
         'end_bit': first_bit + data_columns | length,
         'mask_is_binary': mask_is_binary,
         'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
-        'sparse': sparse,
+        'sparse': (table_columns | list if sparse else []) if sparse is boolean else sparse,
         'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
     }) }}
@@ -128,7 +139,7 @@
 {%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
     {%- set headers = spec.headers -%}
     {%- set names = spec.columns | list -%}
-    {%- set casts, null_keys, collated = [], [], [] -%}
+    {%- set casts, bad_values, null_keys, collated = [], [], [], [] -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -153,7 +164,13 @@ with raw as (
             {%- set there = spark_cdc._quote(spec.sources[name]) %}
             {%- set type_there = spec.raw_columns[spec.sources[name]] %}
             {%- set value = spark_cdc._typed(there, type_there, spec.columns[name]) %}
-            {%- if value != there %}{% do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}{% endif %}
+            {%- if value != there %}
+                {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}
+                {%- do bad_values.append({
+                    'name': name, 'type': spec.columns[name],
+                    'is_bad': casts | last, 'text': spark_cdc._as_text(there, type_there),
+                }) %}
+            {%- endif %}
             {%- if ' collate ' in spec.columns[name] | lower %}
                 {%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) %}
             {%- endif %}
@@ -166,6 +183,11 @@ with raw as (
         {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
+        case
+            when
+                {{ casts | join('\nor ') | indent(16) or 'false' }}
+                then {{ spark_cdc._bad_value_detail(bad_values) | indent(20) }}
+        end as cdc_bad_values,
         {%- endif %}
         {%- if collated %}
         -- texts that their collation calls equal make different rows
@@ -228,7 +250,7 @@ well_formed as (
 deliveries as (
     select
         *,
-        struct(* except(cdc_raw)) as cdc_delivery
+        struct(* except(cdc_raw, cdc_bad_values)) as cdc_delivery
     from well_formed
 ),
 
@@ -515,8 +537,8 @@ case
 end
 {%- endmacro -%}
 
-{#- Of a delete: the columns that are not NULL or have their bit. Of a sparse update: likewise, and those that its before
-    image knows. Null if that is all of them. -#}
+{#- Of a delete: the columns that are not NULL or have their bit. Of an update with sparse columns: of these likewise, and those
+    that its before image knows; of the others all. Null if that is all of them. -#}
 {%- macro _qlik_present_columns(spec) -%}
     {%- set operations = ['delete', 'update'] if spec.sparse else ['delete'] -%}
     {%- set conditions = {} -%}
@@ -554,18 +576,19 @@ filter(
 (
     cdc_row.{{ spark_cdc._quote(name) }} is not null
     or coalesce({{ spark_cdc._qlik_has_bit(spec, name) }}, false)
-    {%- if spec.sparse %}
+    {%- if name in spec.sparse %}
     or cdc_before.{{ spark_cdc._quote(name) }} is not null
+    {%- elif spec.sparse %}
+    or cdc_operation = 'update'
     {%- endif %}
 )
 {%- endmacro -%}
 
 
-{#- A column of the event. Of a sparse update what the row does not carry and its mask does not name as changed comes from
-    the before image. -#}
+{#- A column of the event. A sparse one that an update does not carry, and whose bit is not set, comes from the before image. -#}
 {%- macro _qlik_after_image(spec, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
-    {%- if spec.sparse -%}
+    {%- if name in spec.sparse -%}
 case
     when
         cdc_operation = 'update'
@@ -602,6 +625,6 @@ case cdc_reason
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
     when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ spec.key | join(', ') ~ ' is NULL') }}
-    when 'bad_value' then 'a value is not of the declared type of its column'
+    when 'bad_value' then cdc_bad_values
 end
 {%- endmacro -%}

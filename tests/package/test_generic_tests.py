@@ -183,6 +183,11 @@ def test_finds(warehouse: Warehouse, results: dict[str, dict[str, Any]], number:
     assert sorted({row[0] for row in found}, key=str) == CASES[number][3]
 
 
+def code_of(results: dict[str, dict[str, Any]], number: int) -> str:
+    """The query of a case."""
+    return str(results[f"case_{number}"]["compiled_code"])
+
+
 def test_rows_have_a_name_for_each_value(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
@@ -200,7 +205,7 @@ def test_hint_names_what_may_be_wrong(
 ) -> None:
     """Columns that are no columns of the table, and large objects, beside the header columns."""
     number = next(number for number, case in enumerate(CASES) if case[0] == "landed")
-    ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
+    ((hint,),) = warehouse.sql(f"select hint from ({code_of(results, number)})")
     for argument in ("header_prefix", "header_columns", "columns", "leave_out"):
         assert argument in hint
 
@@ -210,5 +215,22 @@ def test_hint_names_the_byte_order(
 ) -> None:
     """Also of a mask that lost a zero before its first digit."""
     number = next(number for number, case in enumerate(CASES) if case[0] == "little")
-    ((hint,),) = warehouse.sql(f"select hint from ({results[f'case_{number}']['compiled_code']})")
+    ((hint,),) = warehouse.sql(f"select hint from ({code_of(results, number)})")
     assert "mask_byte_order='little'" in hint
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("counted", {"header_columns=7: ": 3, "the mask fits in neither order": 1}),
+        ("counted_little", {"mask_byte_order='little', header_columns=7: ": 1}),
+    ],
+)
+def test_hint_names_the_number_of_header_columns(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]], table: str, named: dict[str, int]
+) -> None:
+    """The one that fits the most inserts, where one does."""
+    number = next(number for number, case in enumerate(CASES) if case[0] == table)
+    hints = [row[0] for row in warehouse.sql(f"select hint from ({code_of(results, number)})")]
+    assert {text: sum(text in hint for hint in hints) for text in named} == named
+    assert len(hints) == sum(named.values())

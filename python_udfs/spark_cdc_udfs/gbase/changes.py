@@ -26,7 +26,7 @@ from spark_cdc_udfs.gbase.records import (
     concatenate,
     is_one_of,
 )
-from spark_cdc_udfs.gbase.rows import ROW_REASONS, Rows, decode_rows
+from spark_cdc_udfs.gbase.rows import BAD_TEXT, ROW_REASONS, Rows, decode_rows, value_bytes
 from spark_cdc_udfs.gbase.text import check_encoding, fixed_width, strings
 from spark_cdc_udfs.gbase.transactions import Committed, Transactions
 from spark_cdc_udfs.gbase.values import differs
@@ -43,6 +43,7 @@ MICROSECONDS = 1_000_000
 # Bytes of records: a transaction may be of any size, an Arrow array not, and the text of a number
 # can be 64 times as long as its bytes.
 DECODED_TOGETHER = 2**25
+MOST_DIGITS = 100  # of a value that is shown
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # years 1 to 9999
 
 
@@ -204,12 +205,13 @@ class Changes:
         reason = np.zeros(len(records), dtype=np.int64)
         reason[is_row & (records.layout < 0)] = REASONS.index(NO_SCHEMA)
         blamed = np.full(len(records), -1, dtype=np.int64)
+        faults = np.zeros(len(records), dtype=np.int64)
         decoded: list[tuple[Layout, Ints, dict[str, Any]]] = []
         for index in np.unique(records.layout[is_row & (records.layout >= 0)]).tolist():
             layout = self._layouts[index]
             which = np.flatnonzero(is_row & (records.layout == index))
             rows = self._rows(layout, records.take(which))
-            reason[which], blamed[which] = rows.reason, rows.column
+            reason[which], blamed[which], faults[which] = rows.reason, rows.column, rows.faults
             for name in self._key:
                 null = rows.columns[name].is_null() if name in rows.columns else None
                 empty = np.ones(len(which), dtype=bool) if null is None else null.to_numpy(False)
@@ -226,7 +228,7 @@ class Changes:
             ORPHAN_BEFORE_IMAGE
         )
         before = np.where(good, partner, -1)
-        self._refuse(committed, reason, blamed, refused)
+        self._refuse(committed, reason, blamed, faults, refused)
 
         place = np.zeros(len(records), dtype=np.int64)
         changes = []
@@ -257,19 +259,36 @@ class Changes:
         return rows._replace(columns=columns)
 
     def _refuse(
-        self, committed: Committed, reason: Ints, blamed: Ints, refused: list[Refused]
+        self,
+        committed: Committed,
+        reason: Ints,
+        blamed: Ints,
+        faults: Ints,
+        refused: list[Refused],
     ) -> None:
         bad = np.flatnonzero(reason)
         for code in np.unique(reason[bad]).tolist():
             which = bad[reason[bad] == code]
             records = committed.records.take(which)
             details = [
-                f"column {self._layouts[layout].columns[column].name}" if column >= 0 else ""
-                for layout, column in zip(
-                    records.layout.tolist(), blamed[which].tolist(), strict=True
+                self._fault(committed.records.take(np.array([index])), code, column, count)
+                for index, column, count in zip(
+                    which.tolist(), blamed[which].tolist(), faults[which].tolist(), strict=True
                 )
             ]
             refused += _refused_records(records, REASONS[code], details)
+
+    def _fault(self, record: Records, code: int, index: int, count: int) -> str:
+        """Say which value of a row is to blame, the first of `count`; '' if none is."""
+        if index < 0:
+            return ""
+        layout = self._layouts[record.layout[0]]
+        column = layout.columns[index]
+        digits = value_bytes(layout, record, index).hex().upper()
+        value = digits[:MOST_DIGITS] + ("..." if len(digits) > MOST_DIGITS else "")
+        type_ = f"text in {self._encoding}" if code == BAD_TEXT else column.text
+        more = f"; the first of {count} such values" if count > 1 else ""
+        return f"{self._names[column.name.casefold()]}: X'{value}' is no {type_}{more}"
 
     def _batch(
         self,

@@ -25,7 +25,8 @@ class Rows(NamedTuple):
 
     columns: dict[str, Any]  # Arrow arrays (m,), null throughout for rows that cannot be read
     reason: npt.NDArray[np.int8]  # (m,), index into `ROW_REASONS`
-    column: Ints  # (m,), index into `Layout.columns` of the value to blame; -1 for none
+    column: Ints  # (m,), index into `Layout.columns` of the first value to blame; -1 for none
+    faults: Ints  # (m,), how many values are to blame
 
 
 def size_array(layout: Layout, records: Records) -> tuple[Ints, Bools]:
@@ -69,6 +70,7 @@ def decode_rows(
     sizes, fits = size_array(layout, records)
     reason = np.where(fits, 0, BAD_VAR_SIZES).astype(np.int8)
     blamed = np.full(len(records), -1, dtype=np.int64)
+    faults = np.zeros(len(records), dtype=np.int64)
     good = np.flatnonzero(fits)
     payload = (records.start + records.header_size)[good]
     columns: dict[str, Any] = {}
@@ -77,6 +79,7 @@ def decode_rows(
         for code, bad in ((BAD_VALUE, decoded.bad_value), (BAD_TEXT, decoded.bad_text)):
             if bad.any():
                 rows = good[bad]
+                faults[rows] += 1
                 rows = rows[reason[rows] == 0]
                 reason[rows], blamed[rows] = code, index
         columns[layout.columns[index].name] = decoded.values
@@ -105,7 +108,19 @@ def decode_rows(
 
     if (reason != 0).any():
         columns = {name: _without(values, good, reason) for name, values in columns.items()}
-    return Rows(columns, reason, blamed)
+    return Rows(columns, reason, blamed, faults)
+
+
+def value_bytes(layout: Layout, record: Records, index: int) -> bytes:
+    """Give the bytes of one column of one row, `record`, whose sizes fit."""
+    payload = next(record.payloads())
+    if index < len(layout.fixed):
+        start = layout.offsets[index]
+        return payload[start : start + (layout.fixed[index].type.size or 0)]
+    place = index - len(layout.fixed)
+    sizes = size_array(layout, record)[0][0]
+    start = layout.fixed_bytes + int(sizes[:place].sum())
+    return payload[start : start + int(sizes[place])]
 
 
 def _without(values: Any, good: Ints, reason: npt.NDArray[np.int8]) -> Any:

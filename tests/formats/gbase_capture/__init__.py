@@ -93,6 +93,8 @@ WRONG_CALLS = [
     ("chunks, 7, ['id'], columns=['id']", "columns is ['id']"),
     ("chunks, 7, ['id'], columns={}", "columns is empty"),
     ("chunks, 7, ['id'], columns={'id': none}", "the type of the column id is None"),
+    ("chunks, 7, ['id'], columns={'id': 'SERIAL'}", "of the column id is SERIAL, which Spark does"),
+    ("chunks, 7, ['id'], columns={'id': 'int8'}", "columns={'id': 'bigint'}"),
     (f"'erp.chunks', 7, ['id'], {ACCOUNT}", "the relation is a text, erp.chunks"),
     (
         "chunks, 7, ['id'], columns={'id': 'int', 'cdc_x': 'int'}",

@@ -551,6 +551,24 @@ def test_fault_in_one_image_of_a_pair() -> None:
     ]
 
 
+def test_detail_names_column_and_value() -> None:
+    """The first of the values that cannot be, and how many there are; its bytes, cut at 50."""
+    raws = [schema(7, "id int, ok boolean, a lvarchar(90), b varchar(9,0)", 6, 2, 2), begin(1, 1)]
+    long = struct.pack(">HB", 61, 0) + b"\xff" * 60
+    texts = [(b"\0\1\0", b"\5b"), (long, b"\1b"), (b"\0\0\0", b"\5b")]
+    for key, (a, b) in enumerate(texts):
+        payload = struct.pack(">ibb", key, 0, 2 if key == 2 else 0) + a + b
+        raws.append(row(40, 2 + key, 1, 7, payload, [len(a), len(b)]))
+    raws.append(commit(9, 1))
+    capture = Capture("a", 7, ["ID"], ["ID", "OK", "a", "B"])
+    refused = capture.feed(list(range(len(raws))), raws).refused
+    assert sorted((one.reason, one.detail) for one in refused) == [
+        ("bad_text", f"a: X'003D00{'FF' * 47}...' is no text in utf-8"),
+        ("bad_value", "B: X'0562' is no varchar(9,0)"),
+        ("bad_value", "OK: X'0002' is no boolean; the first of 3 such values"),
+    ]
+
+
 def test_columns_of_an_event() -> None:
     """What an event says besides the row, and where it came from."""
     raws = [SCHEMA, begin(1, 1), image(42, 2, 1, 1), image(43, 3, 1, 2), commit(4, 1)]

@@ -40,6 +40,21 @@ TABLES: dict[str, TestedTable] = {
         f"('{SEQ}01', 'I', '18', 1, 'a', null), ('{SEQ}02', 'I', '08', 1, 'a', null),"
         f" ('{SEQ}03', 'D', '18', 1, null, null)",
     ),
+    # landed in folders: a header column has come behind the others
+    "behind": (
+        HEADERS | {"id": "bigint", "note": "string", "header__partition_name": "string"},
+        f"('{SEQ}01', 'I', '18', 1, 'a', 'p'), ('{SEQ}02', 'D', '08', 1, null, 'p')",
+    ),
+    # the task writes seven header columns, of which three came here
+    "counted": (
+        HEADERS | {"id": "bigint", "note": "string"},
+        f"('{SEQ}01', 'I', '0180', 1, 'a'), ('{SEQ}02', 'I', '0180', 1, null),"
+        f" ('{SEQ}03', 'I', '0080', 1, null), ('{SEQ}04', 'I', '0005', 1, 'a')",
+    ),
+    "counted_little": (
+        HEADERS | {"id": "bigint", "note": "string"},
+        f"('{SEQ}01', 'I', '8001', 1, 'a')",
+    ),
 }
 
 ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
@@ -50,6 +65,11 @@ CASES: list[GenericTest] = [
     ("no_masks", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
+    ("behind", "qlik_mask_byte_order_fits", {}, []),
+    ("behind", "qlik_delete_bits_are_key", {"key": ["id"]}, []),
+    ("counted", "qlik_mask_byte_order_fits", {}, [f"{SEQ}0{place}" for place in (1, 2, 3, 4)]),
+    ("counted", "qlik_mask_byte_order_fits", {"header_columns": 7}, [f"{SEQ}04"]),
+    ("counted_little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("landed", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("landed", "qlik_mask_byte_order_fits", {"leave_out": ["landed_at"]}, []),
     ("landed", "qlik_mask_byte_order_fits", ID_AND_NOTE, []),

@@ -47,7 +47,8 @@ class Layout:
     """How a task writes its change tables.
 
     ``header``: the selected header columns; ``change_seq`` and one of the two operations must be
-    among them, with truncates ``operation``. ``mask_form``: ``text`` (hex) or ``binary``.
+    among them, with truncates ``operation``. ``behind``: those of them that landed behind the
+    table's columns, where no mask counts them. ``mask_form``: ``text`` (hex) or ``binary``.
     ``mask_trimmed``: zero bytes on the insignificant side are left out. ``mask_varied``: each text
     in a spelling of its own, masks that nobody reads hold anything. ``mask_null_rate``: masks of
     that share of I and U rows are NULL. ``key_only_deletes``: the share of D rows in which all but
@@ -56,6 +57,7 @@ class Layout:
     """
 
     header: Collection[str] = tuple(HEADER_TYPES)
+    behind: Collection[str] = ()
     prefix: str = "header__"
     mask_form: str = "text"
     mask_byte_order: str = "big"
@@ -89,7 +91,8 @@ class Layout:
         header = {self.prefix + name: HEADER_TYPES[name] for name in self.header_columns}
         if "change_mask" in self.header and self.mask_form == "binary":
             header[self.prefix + "change_mask"] = "binary"
-        return {**header, **table.columns}
+        behind = {name: header.pop(name) for name in (self.prefix + name for name in self.behind)}
+        return {**header, **table.columns, **behind}
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,7 @@ class _Writer:
         self.rng = rng
         self.layout = layout
         self.columns = list(table.columns)
-        self.headers_wide = len(layout.header_columns)
+        self.headers_wide = len(layout.header_columns) - len(layout.behind)
         self.raw: list[_Raw] = []
         self.events: list[Row] = []
         self.positions: dict[int, Position] = {}

@@ -3,6 +3,7 @@
 {%- set columns = {'ID': 'bigint', 'due': 'date', 'seen': 'timestamp', 'amount': 'decimal(6, 2)', 'photo': 'binary'} -%}
 select
     cast(null as string) as reason,
+    cast(null as string) as detail,
     cdc_operation,
     array_join(cdc_changed_columns, ' ') as changed,
     cast(`ID` as string) as id,
@@ -18,6 +19,7 @@ from (
 union all
 select
     reason,
+    detail,
     cast(null as string) as cdc_operation,
     cast(null as string) as changed,
     get_json_object(raw, '$.id') as id,

@@ -6,6 +6,7 @@
 } -%}
 select
     cast(null as string) as reason,
+    cast(null as string) as detail,
     cdc_operation,
     cast(id as string) as id,
     price,
@@ -26,6 +27,7 @@ from (
 union all
 select
     reason,
+    detail,
     cast(null as string) as cdc_operation,
     get_json_object(raw, '$.id') as id,
     cast(null as decimal(6, 2)) as price,
