@@ -61,7 +61,7 @@ def moved_sequence(sequence: str, number: int) -> str:
     return f"{time}.{moved_digits}" if time else moved_digits
 
 
-def woven_row(vector: Vector, number: int, row: Row, group: int) -> Row:
+def woven_row(vector: Vector, number: int, row: Row, group: int = 0) -> Row:
     """A row of a vector in the log that all share."""
     name = row["table_name"]
     return row | {
