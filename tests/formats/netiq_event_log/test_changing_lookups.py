@@ -117,7 +117,7 @@ def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
             expect.append([[] for _ in range(number_of_runs + 1)])
         group = groups.index(as_of)
         for place, run in enumerate(given["runs"]):
-            logs[place] += [woven_row(vector, number, row, group) for row in run["rows"]]
+            logs[place] += [woven_row(vector, number, row, f"usr_{group}") for row in run["rows"]]
         for place, run in enumerate(runs):
             snapshots[place] += [{"vector": vector["id"], **row} for row in run["snapshot"]]
         results = [*padded(expected["events"], number_of_runs), expected["full_refresh"]]
