@@ -11,6 +11,7 @@
             "{{ config(materialized='table') }}"
         ) }}
     {%- endif -%}
+    {%- do spark_cdc._check_functions(me, ['spark_cdc_gbase_stretches', 'spark_cdc_gbase_records', 'spark_cdc_gbase_changes'], '4.1') -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- set types = {} -%}
     {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}
