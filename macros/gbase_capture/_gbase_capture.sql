@@ -2,7 +2,9 @@
     name their documents; here stands how rows come to them, and how their values become columns. -#}
 
 {#- The facts of one table of a stream that are known before any row is read, as a dict; bad arguments stop here. -#}
-{%- macro _spec_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
+{%- macro _spec_gbase_capture(
+    relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false
+) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
     {%- if model is defined and model.resource_type == 'model' and model.config.materialized == 'view' -%}
@@ -51,10 +53,12 @@
     {%- if rtrim_char is not boolean -%}
         {{ spark_cdc._stop(me, 'gbase_rtrim_char is ' ~ rtrim_char, 'true or false', 'gbase_rtrim_char=true') }}
     {%- endif -%}
+    {%- do spark_cdc._check_null_keys(me, null_keys) -%}
     {{ return({
         'relation': relation,
         'table_id': table_id,
         'key': spark_cdc._resolve_key(me, key, columns | list, example),
+        'null_keys': null_keys,
         'columns': columns,
         'raw_columns': in_relation,
         'encoding': encoding,
@@ -104,7 +108,8 @@
         {%- do families.append(tojson(name) ~ ': ' ~ tojson(spark_cdc._gbase_family(data_type))) -%}
     {%- endfor -%}
     {%- set given = {'table_id': spec.table_id, 'encoding': spec.encoding, 'rtrim_char': spec.rtrim_char} -%}
-    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson(spec.key)] -%}
+    {#- of the key it checks that nothing in it is null -#}
+    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson([] if spec.null_keys else spec.key)] -%}
     {{ return(spark_cdc._literal('{' ~ lines | join(',\n') ~ ',\n"columns": {\n' ~ families | join(',\n') ~ '\n}}')) }}
 {%- endmacro -%}
 
