@@ -365,7 +365,7 @@ named_struct(
     {%- elif family in ('date', 'timestamp') -%}
         {%- set number = spark_cdc._gbase_native(number, family, family) -%}
     {%- endif -%}
-    {{ return('cast(' ~ number ~ ' as string)') }}
+    {{ return('cast(\n    ' ~ number ~ ' as string\n)') }}
 {%- endmacro -%}
 
 
@@ -374,11 +374,25 @@ named_struct(
     {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
 {{ spark_cdc._gbase_judged(spec) }},
 
+with_details as (
+    select
+        *,
+        case
+            when cdc_has_bad_value
+                then {{ spark_cdc._gbase_bad_values(spec, 'after', 'cdc_row') | indent(16) }}
+        end as cdc_bad_values,
+        case
+            when cdc_before_has_bad_value
+                then {{ spark_cdc._gbase_bad_values(spec, 'before', 'cdc_before') | indent(16) }}
+        end as cdc_before_bad_values
+    from judged
+),
+
 items as (
     select
         judged.capture_id,
         item.*
-    from judged
+    from with_details as judged
         lateral view inline(
             array(
                 named_struct(
@@ -387,11 +401,7 @@ items as (
                     'end_chunk', judged.end_chunk,
                     'record_number', judged.record_number,
                     'reason', case when judged.cdc_has_bad_value then 'bad_value' else judged.reason end,
-                    'detail', case
-                        when judged.cdc_has_bad_value
-                            then {{ spark_cdc._gbase_bad_values(spec, 'after', 'cdc_row') | indent(28) }}
-                        else judged.detail
-                    end
+                    'detail', coalesce(judged.cdc_bad_values, judged.detail)
                 ),
                 named_struct(
                     'chunk', judged.before_chunk,
@@ -402,10 +412,7 @@ items as (
                         when judged.cdc_before_has_bad_value then 'bad_value'
                         when judged.cdc_has_bad_value then 'orphan_before_image'
                     end,
-                    'detail', case
-                        when judged.cdc_before_has_bad_value
-                            then {{ spark_cdc._gbase_bad_values(spec, 'before', 'cdc_before') | indent(28) }}
-                    end
+                    'detail', judged.cdc_before_bad_values
                 )
             )
         ) item as {{ fields | join(', ') }}

@@ -171,7 +171,8 @@ with raw as (
                 {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}
                 {%- do bad_values.append({
                     'name': name, 'type': spec.columns[name],
-                    'is_bad': casts | last, 'text': spark_cdc._as_text(there, type_there),
+                    'is_bad': there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null',
+                    'text': spark_cdc._as_text(there, type_there),
                 }) %}
             {%- endif %}
             {%- if ' collate ' in spec.columns[name] | lower %}
@@ -187,9 +188,8 @@ with raw as (
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
         case
-            when
-                {{ casts | join('\nor ') | indent(16) or 'false' }}
-                then {{ spark_cdc._bad_value_detail(bad_values) | indent(20) }}
+            when cdc_has_bad_value
+                then {{ spark_cdc._bad_value_detail(bad_values) | indent(16) }}
         end as cdc_bad_values,
         {%- endif %}
         {%- if collated %}
