@@ -424,7 +424,8 @@ as
         {#- a truncate has no key -#}
         {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}
         {%- set found = ['select 1 from ' ~ relation ~ column ~ (' is null' if made_of else " = ''") ~ ' limit 1'] -%}
-        {%- if made_of and name not in (run.call.spec or run.call.table).key -%}
+        {%- set about = run.call.spec or run.call.table -%}
+        {%- if made_of and (name not in about.key or about.null_keys) -%}
             {%- do found.append('select 1 from (' ~ made_of ~ ') as made_of' ~ column ~ " = '' limit 1") -%}
         {%- endif -%}
         {%- if run_query(found[0]) | length > 0 and run_query(found[-1]) | length > 0 -%}
