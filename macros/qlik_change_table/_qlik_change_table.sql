@@ -611,6 +611,10 @@ end
 
 {#- What a person needs to see beside the reason. -#}
 {%- macro _qlik_detail(spec) -%}
+    {%- set nulls = [] -%}
+    {%- for name in spec.key -%}
+        {%- do nulls.append('if(cdc_row.' ~ spark_cdc._quote(name) ~ ' is null, ' ~ spark_cdc._literal(name) ~ ', null)') -%}
+    {%- endfor -%}
 case cdc_reason
     when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
     when 'unknown_operation'
@@ -630,7 +634,17 @@ case cdc_reason
         )
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
-    when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ spec.key | join(', ') ~ ' is NULL') }}
+    when 'null_key'
+        then concat(
+            array_join(
+                filter(
+                    array({{ nulls | join(', ') }}),
+                    name -> name is not null
+                ),
+                ', '
+            ),
+            ' of the key is NULL'
+        )
     when 'bad_value' then cdc_bad_values
 end
 {%- endmacro -%}

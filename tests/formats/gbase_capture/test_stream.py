@@ -569,6 +569,16 @@ def test_detail_names_column_and_value() -> None:
     ]
 
 
+def test_a_key_that_is_null_is_named() -> None:
+    raws = [SCHEMA, begin(1, 1), image(40, 2, -(2**31), 1), commit(3, 1)]
+    names = {"ID": "ID, a column of the key, is NULL"}
+    names["other"] = "other, a column of the key, is not in what was captured"
+    for key, detail in names.items():
+        capture = Capture("a", 7, [key], ["ID", "other"])
+        refused = capture.feed(list(range(len(raws))), raws).refused
+        assert [(one.reason, one.detail) for one in refused] == [("null_key", detail)]
+
+
 def test_null_is_a_value_of_a_key_that_is_not_checked() -> None:
     """So `gbase_capture` asks for it with null_keys=true."""
     raws = [SCHEMA, begin(1, 1), image(40, 2, -(2**31), 1), commit(3, 1)]
