@@ -42,7 +42,7 @@
     {%- for name, data_type in spec.columns.items() -%}{%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ data_type) -%}{%- endfor -%}
     {%- set unknown = {
         'cdc_commit_sequence': values.cdc_sequence,
-        'cdc_before': 'cast(null as struct<' ~ fields | join(', ') ~ '>)',
+        'cdc_before': 'cast(\n    null as struct<\n        ' ~ fields | join(',\n        ') ~ '\n    >\n)',
         'cdc_metadata': 'cast(null as struct<unused: string>)',
     } -%}
     {%- set values = dict(values, cdc_source=spark_cdc._literal(me), cdc_batch=spark_cdc._literal(spec.batch)) -%}

@@ -1,20 +1,32 @@
 {#- What the decoder of event logs is made of: from log rows to events. -#}
 
 {#- A text as a value: string columns as logged, binary ones in base64, all else from trimmed text; NULL where it is not exactly one.
-    Times also in Db2's form, whose digits beyond microseconds are cut. -#}
+    Times also in Db2's form, whose digits beyond microseconds are cut. What is read in several ways is prepared once. -#}
 {%- macro _netiq_value(text, data_type) -%}
     {%- set family = spark_cdc._type_facts(data_type).family -%}
     {%- if family == 'text' -%}
         {{ return(spark_cdc._typed(text, 'string', data_type)) }}
     {%- elif data_type | lower | trim == 'binary' -%}
-        {{ return("try_to_binary(regexp_replace(" ~ text ~ ", '[ \\\\t\\\\r\\\\n\\\\f]', ''), 'base64')") }}
-    {%- elif family in ('timestamp', 'date') -%}
-        {%- set db2 = '^([0-9]{4}-[0-9]{2}-[0-9]{2})-([01][0-9]|2[0-3])[.]([0-9]{2})[.]([0-9]{2})([.][0-9]{1,12})?$' -%}
-        {{ return(spark_cdc._typed(
-            'regexp_replace(trim(' ~ text ~ "), '" ~ db2 ~ "', '$1 $2:$3:$4$5')", 'string', data_type
-        )) }}
+        {{ return(spark_cdc._call('try_to_binary', [spark_cdc._call('regexp_replace', [text, "'[ \\\\t\\\\r\\\\n\\\\f]'", "''"]), "'base64'"])) }}
     {%- endif -%}
-    {{ return(spark_cdc._typed('trim(' ~ text ~ ')', 'string', data_type)) }}
+    {%- set prepared = 'trim(' ~ text ~ ')' -%}
+    {%- if family in ('timestamp', 'date') -%}
+        {%- set db2 = "'^([0-9-]{10})-([0-9]{2})[.](..)[.](..)([.][0-9]{1,12})?$'" -%}
+        {%- set prepared = spark_cdc._call('regexp_replace', [prepared, db2, "'$1 $2:$3:$4$5'"]) -%}
+    {%- endif -%}
+    {%- set typed = spark_cdc._typed('text', 'string', data_type) -%}
+    {%- if modules.re.findall('\\btext\\b', typed) | length == 1 -%}
+        {{ return(spark_cdc._typed(prepared, 'string', data_type)) }}
+    {%- endif -%}
+get(
+    transform(
+        array(
+            {{ prepared | indent(12) }}
+        ),
+        text -> {{ typed | indent(8) }}
+    ),
+    0
+)
 {%- endmacro -%}
 
 {#- A column of the log. -#}
@@ -28,7 +40,7 @@
 
 {#- A number of the log, decimal(38, 0); NULL where it is none. -#}
 {%- macro _netiq_raw_number(spec, name) -%}
-    {{ return(spark_cdc._typed(spark_cdc._netiq_raw(spec, name), spark_cdc._netiq_raw_type(spec, name), 'decimal(38,0)')) }}
+    {{ return(spark_cdc._typed(spark_cdc._netiq_raw(spec, name), spark_cdc._netiq_raw_type(spec, name), 'decimal(38, 0)')) }}
 {%- endmacro -%}
 
 {%- macro _netiq_raw_record_id(spec) -%}
@@ -263,8 +275,8 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Where a record id may stand on more than one row. A bucket holds whole ids, and there are so few buckets that they always fit
--- in memory: rows outside them need no second look.
+-- Where a record id may stand on more than one row. A bucket holds whole ids, and there are so few buckets that they
+-- always fit in memory: rows outside them need no second look.
 claims as (
     select xxhash64(cdc_record_id) as cdc_hash
     from raw
@@ -383,11 +395,14 @@ active as (
 divided as (
     select
         *,
-        count_if(cdc_event_type = 4)
-            over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }} rows between unbounded preceding and 1 preceding)
-            as cdc_deletes_before,
+        count_if(cdc_event_type = 4) over before as cdc_deletes_before,
         count_if(cdc_event_type = 4) over (partition by cdc_key) as cdc_deletes
     from active
+    window before as (
+        partition by cdc_key
+        order by {{ spark_cdc._netiq_place(spec) }}
+        rows between unbounded preceding and 1 preceding
+    )
 ),
 
 -- a window is known by its rows, of which a delete is none
@@ -403,24 +418,30 @@ windowed as (
             max(cdc_record_id) over in_window
         ) as cdc_question
     from divided
-    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_event_type = 4)
+    window in_window as (
+        partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_event_type = 4
+    )
 )
     {%- endif -%}
 {%- endmacro -%}
 
 {#- CTEs: what the snapshot has of each key, with its columns that are none of their type. Of several rows the greatest. -#}
 {%- macro _netiq_snapshot(spec) -%}
-    {%- set there, keys, values, bad = [], [], [], [] -%}
+    {%- set there, keys, values, bad, answer = [], [], [], [], [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
-        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ spark_cdc._quote(name)) -%}
-        {%- do there.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(column.name)) -%}
-        {%- do values.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
-        {%- if value != 'cdc_there.' ~ spark_cdc._quote(name) -%}
-            {%- do bad.append(
-                'if(\n    cdc_there.' ~ spark_cdc._quote(name) ~ ' is not null and ' ~ value ~ ' is null,\n    named_struct('
-                ~ "'name', " ~ spark_cdc._literal(name | lower) ~ ", 'value', cast(cdc_there." ~ spark_cdc._quote(name)
-                ~ ' as string)),\n    null\n)'
-            ) -%}
+        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
+        {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
+        {%- do values.append(literal ~ ', ' ~ value) -%}
+        {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
+        {%- if value != 'cdc_there.' ~ quoted -%}
+            {%- do bad.append(spark_cdc._call('if', [
+                'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
+                spark_cdc._call('named_struct', [
+                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
+                ]),
+                'null',
+            ])) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for name in spec.key -%}
@@ -451,11 +472,21 @@ snapshot_taken as (
     group by cdc_key
 ),
 
+snapshot_typed as (
+    select
+        cdc_key,
+        cdc_there,
+        named_struct(
+            {{ values | join(',\n') | indent(12) }}
+        ) as cdc_values
+    from snapshot_taken
+),
+
 snapshot_rows as (
     select
         cdc_key,
         named_struct(
-            {{ values | join(',\n') | indent(12) }},
+            {{ answer | join(',\n') | indent(12) }},
             'cdc_bad', {% if bad -%}
             filter(
                 array(
@@ -467,7 +498,7 @@ snapshot_rows as (
             cast(array() as array<struct<name: string, value: string>>)
             {%- endif %}
         ) as cdc_answer
-    from snapshot_taken
+    from snapshot_typed
 )
 {%- endmacro -%}
 
@@ -539,7 +570,8 @@ compared as (
     select
         *,
         bool_or(cdc_is_answered and cdc_event_type in (5, 6)) over in_window as cdc_has_row,
-        collect_set(case when cdc_is_answered and cdc_event_type in (7, 8) then cdc_column end) over in_window as cdc_fields
+        collect_set(case when cdc_is_answered and cdc_event_type in (7, 8) then cdc_column end)
+            over in_window as cdc_fields
     from existing
     window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
 ),
@@ -579,16 +611,21 @@ begun as (
         *,
         cdc_event_type = 4
         or not struct(cdc_object, cdc_event_time, cdc_kind)
-        <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }})
-            as cdc_begins
+        <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over in_order as cdc_begins
     from kinds
+    window in_order as (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }})
 ),
 
 numbered as (
     select
         *,
-        count_if(cdc_begins) over (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }} rows unbounded preceding) as cdc_run
+        count_if(cdc_begins) over in_order as cdc_run
     from begun
+    window in_order as (
+        partition by cdc_key
+        order by {{ spark_cdc._netiq_place(spec) }}
+        rows unbounded preceding
+    )
 ),
 
 runs as (
@@ -600,7 +637,7 @@ runs as (
             collect_list(
                 struct(
                     {{ spark_cdc._netiq_place(spec) }},
-                    {{ 'cdc_event_time,' if not spec.is_by_time }}
+                    {{- '\n                    cdc_event_time,' if not spec.is_by_time }}
                     cdc_event_type,
                     cdc_status,
                     cdc_perpetrator,
@@ -643,6 +680,14 @@ events as (
         end as cdc_operation,
         cdc_rows[0] as cdc_first,
         element_at(cdc_rows, -1) as cdc_last,
+        {%- if spec.is_by_time %}
+        -- not date_format, which tells the time in the session's zone
+        cast(
+            timestamp_ntz '1970-01-01 00:00:00'
+            + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
+            as string
+        ) as cdc_first_time,
+        {%- endif %}
         transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
         case
             when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
@@ -693,18 +738,15 @@ case
 end
 {%- endmacro -%}
 
-{#- A sequence of text: the number of a record, behind its time where that orders. -#}
-{%- macro _netiq_sequence(spec, row) -%}
-    {%- set number = "lpad(cast(" ~ row ~ ".cdc_record_id as string), 38, '0')" -%}
+{#- The sequence of an event: the number of its first row, with its time before it where that orders. -#}
+{%- macro _netiq_sequence(spec) -%}
+    {%- set number = "lpad(cast(cdc_first.cdc_record_id as string), 38, '0')" -%}
     {%- if not spec.is_by_time -%}
         {{ return(number) }}
     {%- endif -%}
-    {#- not date_format, which tells the time in the session's zone -#}
-    {%- set text = "cast(\n    timestamp_ntz '1970-01-01 00:00:00'\n    + make_dt_interval(0, 0, 0, cast(unix_micros(" ~ row
-        ~ ".cdc_event_time) as decimal(24, 0)) * 0.000001BD) as string\n)" -%}
-    {{ return(
-        "concat(\n    translate(left(" ~ text ~ ", 19), '- :', ''),\n    rpad(substr(" ~ text ~ ", 21), 6, '0'),\n    '.',\n    " ~ number ~ "\n)"
-    ) }}
+    {{ return(spark_cdc._call('concat', [
+        "translate(left(cdc_first_time, 19), '- :', '')", "rpad(substr(cdc_first_time, 21), 6, '0')", "'.'", number
+    ])) }}
 {%- endmacro -%}
 
 {#- The columns that an update changed. -#}
@@ -731,7 +773,12 @@ end
 {%- macro _netiq_columns_where(spec, condition) -%}
     {%- set names = [] -%}
     {%- for name in spec.columns -%}{%- do names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
-filter(array({{ names | join(', ') }}), name -> {{ condition }})
+filter(
+    array(
+        {{ names | join(',\n') | indent(8) }}
+    ),
+    name -> {{ condition }}
+)
 {%- endmacro -%}
 
 {#- What else the log says of an event: of its last row. -#}
@@ -750,8 +797,18 @@ named_struct(
     {%- set is_asked = spec.lookups.snapshot -%}
     {%- if not goes_on -%}
 {{ spark_cdc._netiq_answered(spec, as_delivered) if is_asked else 'with ' ~ spark_cdc._netiq_rows(spec, as_delivered) }},
-
-    {% endif -%}
+{{ '\n' }}
+    {%- endif -%}
+    {%- if is_asked -%}
+bad_answers as (
+    select
+        cdc_record_id,
+        cdc_bad
+    from answered
+    where cdc_bad is not null
+),
+{{ '\n' }}
+    {%- endif -%}
 judged as (
     select
         judged_alone.* except (cdc_reason),
@@ -776,13 +833,7 @@ judged as (
     left join gathered
         on judged_alone.cdc_record_id = gathered.cdc_record_id
     {%- if is_asked %}
-    left join (
-        select
-            cdc_record_id,
-            cdc_bad
-        from answered
-        where cdc_bad is not null
-    ) as bad_answers
+    left join bad_answers
         on judged_alone.cdc_record_id = bad_answers.cdc_record_id
     {%- endif %}
 )
@@ -793,8 +844,9 @@ judged as (
     {%- set texts, bad_keys = {}, [] -%}
     {%- for name in spec.key -%}
         {%- do bad_keys.append(
-            'when cdc_key.' ~ spark_cdc._quote(name) ~ ' is null then concat(' ~ spark_cdc._literal('table_key is ') ~ ', left(cdc_object, 100), '
-            ~ spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name]) ~ ')'
+            'when cdc_key.' ~ spark_cdc._quote(name) ~ ' is null\n    then ' ~ spark_cdc._call('concat', [
+                "'table_key is '", 'left(cdc_object, 100)', spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name])
+            ]) | indent(4)
         ) -%}
     {%- endfor -%}
 case cdc_reason
@@ -805,27 +857,40 @@ case cdc_reason
     when 'null_event_time' then 'event_time is NULL'
     when 'bad_event_time' then concat('event_time is ', cdc_event_time_as_logged)
     when 'malformed_table_key' then concat('table_key is ', coalesce(left(cdc_object, 100), 'NULL'))
-    when 'key_mismatch' then concat('table_key is ', left(cdc_object, 100), {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
+    when 'key_mismatch'
+        then concat('table_key is ', left(cdc_object, 100), {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
     when 'missing_column_name' then 'column_name is NULL or empty'
     when 'sequence_conflict' then concat('another row has record_id ', cdc_record_id)
     when 'no_snapshot' then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
     when 'bad_value'
         then case
-            {{ bad_keys | join('\n            ') }}
+            {{ bad_keys | join('\n') | indent(12) }}
             {%- if spec.lookups.snapshot %}
             when cdc_bad is not null
-                then concat(cdc_bad.name, ': \'', left(cdc_bad.value, 100), '\' in the snapshot is no ', {{ spark_cdc._netiq_type_of(spec, 'cdc_bad.name') }})
+                then concat(
+                    cdc_bad.name,
+                    ': \'',
+                    left(cdc_bad.value, 100),
+                    '\' in the snapshot is no ',
+                    {{ spark_cdc._netiq_type_of(spec, 'cdc_bad.name') | indent(20) }}
+                )
             {%- endif %}
-            else concat(cdc_column, ': \'', left(cdc_new_value, 100), '\' is no ', {{ spark_cdc._netiq_type_of(spec, 'cdc_column') }})
+            else concat(
+                cdc_column,
+                ': \'',
+                left(cdc_new_value, 100),
+                '\' is no ',
+                {{ spark_cdc._netiq_type_of(spec, 'cdc_column') | indent(16) }}
+            )
         end
 end
 {%- endmacro -%}
 
 {#- The declared type of a column, by its name in lower case. -#}
 {%- macro _netiq_type_of(spec, name) -%}
-    {%- set entries = [] -%}
-    {%- for column, data_type in spec.columns.items() -%}
-        {%- do entries.append(spark_cdc._literal(column | lower) ~ ', ' ~ spark_cdc._literal(data_type)) -%}
-    {%- endfor -%}
-    {{ return('try_element_at(map(' ~ entries | join(', ') ~ '), ' ~ name ~ ')') }}
+case {{ name }}
+    {%- for column, data_type in spec.columns.items() %}
+    when {{ spark_cdc._literal(column | lower) }} then {{ spark_cdc._literal(data_type) }}
+    {%- endfor %}
+end
 {%- endmacro -%}

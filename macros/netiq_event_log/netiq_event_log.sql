@@ -18,8 +18,8 @@
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
-    'cdc_sequence': spark_cdc._netiq_sequence(spec, 'cdc_first'),
-    'cdc_commit_sequence': spark_cdc._netiq_sequence(spec, 'cdc_first'),
+    'cdc_sequence': spark_cdc._netiq_sequence(spec),
+    'cdc_commit_sequence': spark_cdc._netiq_sequence(spec),
     'cdc_commit_at': 'to_utc_timestamp(cdc_first.cdc_event_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
     'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
     'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
