@@ -82,17 +82,20 @@ case
 end
 {%- endmacro -%}
 
-{#- The values in a table_key that is well-formed. -#}
+{#- The values in a table_key; NULL where it is malformed. A search for parts in a long one that is would begin again at each place. -#}
 {%- macro _netiq_key_values(object) -%}
     {%- set grammar = spark_cdc._netiq_key_grammar() -%}
-transform(
-    regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 2),
-    value -> if(
-        left(value, 1) = '"',
-        regexp_replace(substr(value, 2, length(value) - 2), {{ spark_cdc._literal(grammar.escape) }}, '$1'),
-        value
-    )
-)
+case
+    when {{ object }} rlike {{ spark_cdc._literal(grammar.whole) }}
+        then transform(
+            regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 2),
+            value -> if(
+                left(value, 1) = '"',
+                regexp_replace(substr(value, 2, length(value) - 2), {{ spark_cdc._literal(grammar.escape) }}, '$1'),
+                value
+            )
+        )
+end
 {%- endmacro -%}
 
 {#- The key columns that the names stand for, in their order; NULL for one that is none. -#}
@@ -154,7 +157,7 @@ transform(
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_values', name), spec.columns[name]) -%}
         {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
-        {%- do mismatch.append('not array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ ')') -%}
+        {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
         {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
     {%- endfor -%}
 raw as (

@@ -83,7 +83,9 @@
     {%- set example = "layout='record_id_table_key'" -%}
     {%- set names = in_relation | list -%}
     {%- if layout is mapping -%}
-        {%- set spelled = {} -%}
+        {%- set spelled, given = {}, layout -%}
+        {%- set layout = {} -%}
+        {%- for name, there in given.items() -%}{%- do layout.update({name | lower: there}) -%}{%- endfor -%}
         {%- for name in names -%}{%- do spelled.update({name | lower: name}) -%}{%- endfor -%}
         {%- for name in layouts['record_id_status'] -%}
             {%- if layout.get(name) is not string or layout[name] | lower not in spelled -%}

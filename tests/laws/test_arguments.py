@@ -76,7 +76,10 @@ DECODED: list[tuple[str, str]] = [
     (f"'wrong_arguments.tilde', {SPEC}, 'of': {{1: 'x'}}}}", "has at of the name 1, which is no"),
     (f"'wrong_arguments.tilde', {SPEC}, 'lookups': [changes]}}", "has at 'lookups'"),
     (f"'wrong_arguments.tilde', {SPEC}, 'lookups': {{'base': 'b'}}}}", "has at lookups.base b"),
-    (f"'wrong_arguments.tilde', dict({SPEC}}}, columns={{'id': 'text'}})", "columns.id the type text"),
+    (
+        f"'wrong_arguments.tilde', dict({SPEC}}}, columns={{'id': 'text'}})",
+        "columns.id the type text",
+    ),
     (f"'wrong_arguments.tilde', {SPEC}}}", "wrong_arguments.tilde makes its cdc_sequence with ~"),
     (f"'wrong_arguments.silent', {SPEC}}}", "wrong_arguments.silent gives no cdc_sequence"),
 ]
@@ -108,7 +111,11 @@ OTHERS: list[tuple[str, str, str]] = [
     ("columns_of", "ref('not_built')", "example:  dbt run --select not_built, or models: [{name"),
     *(("decode", given, said) for given, said in DECODED),
     ("columns_of", "untyped", "its YAML declares no data_type for id"),
-    ("columns_of", "foreign", "that its YAML declares for id is number(9), which Spark does not know"),
+    (
+        "columns_of",
+        "foreign",
+        "that its YAML declares for id is number(9), which Spark does not know",
+    ),
     ("columns_of", "foreign", 'columns: [{name: id, data_type: "decimal(9, 0)"}]'),
     *(
         (macro, given, said)

@@ -12,9 +12,8 @@ import pytest
 from kit.warehouse import DbtRun, Warehouse
 
 
-@pytest.mark.parametrize("name", ["demo_orders", "demo_orders__history"])
-def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: str) -> None:
-    """Plain keys and all others read one shuffle of the events, the widest there is."""
+def planned(warehouse: Warehouse, built: DbtRun, name: str) -> str:
+    """The plan of a model of the demo, before Spark adapts it to small tables."""
     (compiled,) = (built.target / "compiled").rglob(f"models/**/{name}.sql")
     explain = f"explain {compiled.read_text(encoding='utf-8')}"
     # An adaptive plan says so only once it has run, and small tables are joined without a shuffle.
@@ -23,4 +22,24 @@ def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: st
     sets = (f"set {name}={value}" for name, value in settings.items())
     ((plan,),) = warehouse.sql(*sets, explain)
     warehouse.sql(*(f"reset {name}" for name in settings))
-    assert re.search(r"ReusedExchange \[.*cdc_after", plan)
+    return str(plan)
+
+
+@pytest.mark.parametrize("name", ["demo_orders", "demo_orders__history"])
+def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: str) -> None:
+    """Plain keys and all others read one shuffle of the events, the widest there is."""
+    assert re.search(r"ReusedExchange \[.*cdc_after", planned(warehouse, built, name))
+
+
+# The other shuffle by key is the shuffle of the snapshot.
+@pytest.mark.parametrize(("name", "shuffles"), [("demo_groups", 1), ("demo_users", 2)])
+def test_an_event_log_is_shuffled_once(
+    warehouse: Warehouse, built: DbtRun, name: str, shuffles: int
+) -> None:
+    """By key; by its record id only where that may stand on several rows. Nothing is crossed."""
+    plan = planned(warehouse, built, f"{name}__changes")
+    assert len(re.findall(r"[^d]Exchange hashpartitioning\(cdc_key#", plan)) == shuffles
+    whole = re.findall(r"FileScan parquet \S+demo_identities__log\[[^]]*new_value", plan)
+    assert len(whole) == 2  # the rows outside of those buckets, and those within
+    for word in ("Cartesian", "NestedLoop", "Python", "Arrow"):
+        assert word not in plan

@@ -1,7 +1,8 @@
 """The dbt unit tests of the vectors: many of them in one log, each in rows of its own.
 
-The vectors share one relation, as the tables of a site share one log. Those that are decoded with
-the same arguments are a group, with a table name of its own.
+A query with the decoder takes seconds before it begins. So vectors share a table: the key of each
+begins with its id, its record ids are moved, and all have the same columns. What must come out of
+such a log the reference tells, which is checked with every vector by itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kit import units
@@ -16,7 +18,7 @@ from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
 
 from formats.netiq_event_log import reference
-from formats.netiq_event_log.reference import LAYOUTS
+from formats.netiq_event_log.reference import LAYOUTS, Options, as_text
 from formats.netiq_event_log.vector_checks import unrolled
 
 TEN = LAYOUTS["record_id_status"]
@@ -37,63 +39,126 @@ def log_sql(rows: Sequence[Row], types: Mapping[str, str] | None = None) -> str:
     return rows_sql(TEN, given)
 
 
-def json_text(row: Any) -> str:
-    """A row, or a list, as Spark's to_json writes it."""
+def json_text(row: Mapping[str, Any]) -> str:
+    """A row as Spark writes it with to_json."""
     return json.dumps(row, separators=(",", ":"), ensure_ascii=False)
 
 
 # precedence
 
 STEP = 1000
+COLUMNS = {"vector": "string", "idu": "int", "fname": "string", "lname": "string", "qty": "int"}
+
+# Vectors with `as_of` are moved in time, so that one serves all.
+AS_OF, ZONE = datetime(2024, 7, 1, 10), "Europe/Berlin"
+TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def moved(record_id: str, number: int) -> str:
     """The id of a vector's row among those of other vectors: the same form, other digits."""
-    digits = re.sub(r"\D", "", record_id)
-    if len(digits) >= 38:
+    if len(re.sub(r"\D", "", record_id)) >= 38:
         return record_id
     return re.sub(r"[1-9]\d*", lambda found: str(int(found[0]) + STEP * number), record_id, count=1)
 
 
 def moved_sequence(sequence: str, number: int) -> str:
-    time, _, digits = sequence.rpartition(".")
-    moved_digits = moved(digits.lstrip("0"), number).zfill(38)
-    return f"{time}.{moved_digits}" if time else moved_digits
+    """The sequence of the event of such a row."""
+    time, point, digits = sequence.rpartition(".")
+    return time + point + moved(digits.lstrip("0"), number).zfill(38)
 
 
-def woven_row(vector: Vector, number: int, row: Row, group: int) -> Row:
+def woven_row(vector: Vector, number: int, row: Row, table: str) -> Row:
     """A row of a vector in the log that all share."""
-    name = row["table_name"]
+    given, name = vector["given"], row["table_name"]
+    if name is not None:
+        front, own = name[: -len(given["table"])], name[-len(given["table"]) :]
+        if own.lower() == given["table"]:
+            name = front + (table.upper() if own.isupper() else table)
+        else:
+            name = f"other_than_{table}"
+    at = row["event_time"]
+    if given.get("as_of") is not None and at is not None:
+        later = AS_OF - datetime.strptime(given["as_of"], TIME)
+        at = (datetime.strptime(at, TIME) + later).strftime(TIME)
     return row | {
         "record_id": moved(str(row["record_id"]), number),
         "event_type": str(row["event_type"]),
-        "table_name": None if name is None else f"{name}_{group}",
+        "event_time": at,
+        "table_name": name,
         "table_key": f"vector={vector['id']}+{row['table_key']}",
     }
 
 
-def woven_event(vector: Vector, number: int, event: Vector) -> Row:
-    """An event as it comes out of that log."""
-    present, metadata = event["cdc_present_columns"], event["cdc_metadata"]
-    sequence = moved_sequence(event["cdc_sequence"], number)
-    record_id = metadata["record_id"]
+def precedence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
+    """Test events and quarantine: with a snapshot and without, with `as_of` and without."""
+    groups: dict[tuple[bool, bool], list[Vector]] = {}
+    for vector in vectors:
+        given = vector["given"]
+        group = (given["snapshot"] is not None, given.get("as_of") is not None)
+        groups.setdefault(group, []).append(vector)
+    return [
+        precedence_unit(members, has_snapshot, has_as_of)
+        for (has_snapshot, has_as_of), members in groups.items()
+    ]
+
+
+def precedence_unit(vectors: Sequence[Vector], has_snapshot: bool, has_as_of: bool) -> UnitTest:
+    """Test the decoder with the rows of some vectors in one table."""
+    rows: list[Row] = []
+    snapshot: list[Row] = []
+    for number, vector in enumerate(vectors, start=1):
+        given = vector["given"]
+        rows += [woven_row(vector, number, row, "usr") for row in given["rows"]]
+        snapshot += [
+            dict.fromkeys(COLUMNS) | {"vector": vector["id"]} | row
+            for row in given["snapshot"] or []
+        ]
+    as_of, zone = (AS_OF.strftime(TIME), ZONE) if has_as_of else (None, "UTC")
+    options = Options("usr", ["vector", "idu"], COLUMNS, as_of, zone)
+    decoded = reference.decode(rows, snapshot if has_snapshot else None, options)
+    expect = [event_row(event) for event in decoded.events]
+    for place, reason in decoded.quarantine:
+        found = re.match(r"vector=(\w+)", rows[place]["table_key"])
+        assert found
+        refused = f"{rows[place]['record_id']} {reason}"
+        expect.append(other_row(found[1], "quarantine", refused))
+    there = {row["vector"] for row in expect}
+    expect += [
+        other_row(vector["id"], "nothing", None) for vector in vectors if vector["id"] not in there
+    ]
+    name = "netiq_precedence" + "_without_snapshot" * (not has_snapshot) + "_as_of" * has_as_of
+    empty = [dict.fromkeys(COLUMNS)]
+    given_tables = {
+        "precedence_log": log_sql(rows),
+        "precedence_snapshot": rows_sql(
+            list(COLUMNS), [[literal(row[one]) for one in COLUMNS] for row in snapshot or empty]
+        ),
+    }
+    variables = {"netiq_has_snapshot": has_snapshot, "netiq_as_of": as_of, "netiq_zone": zone}
+    return UnitTest(name, "netiq_precedence", given_tables, expect, variables)
+
+
+def event_row(event: Row) -> Row:
+    """An event as the wrapper model gives it."""
+    metadata = event["cdc_metadata"]
+    values = {name: as_text(event[name]) for name in COLUMNS}
     return {
-        "vector": vector["id"],
+        "vector": event["vector"],
         "kind": "event",
         "refused": None,
-        "cdc_sequence": sequence,
+        "cdc_sequence": event["cdc_sequence"],
         "cdc_operation": event["cdc_operation"],
-        "cdc_commit_sequence": moved_sequence(event["cdc_commit_sequence"], number),
-        "cdc_commit_at": event["cdc_commit_at"],
+        "cdc_commit_sequence": event["cdc_commit_sequence"],
+        "cdc_commit_at": as_text(event["cdc_commit_at"]),
         "cdc_transaction_id": event["cdc_transaction_id"],
         "changed": names_text(event["cdc_changed_columns"]),
-        "present": names_text(present and ["vector", *present]),
+        "present": names_text(event["cdc_present_columns"]),
         "has_before": event["cdc_before"] is not None,
-        "record_id": record_id and record_id + STEP * number,
+        "record_id": metadata["record_id"],
         "perpetrator": metadata["perpetrator"],
-        "event_time": metadata["event_time"] + "Z",
+        "event_time": as_text(metadata["event_time"]),
         "status": metadata["status"],
-        "row_values": json_text({"vector": vector["id"], **event["row"]}),
+        "row_values": json_text(values),
     }
 
 
@@ -101,73 +166,12 @@ def names_text(names: Sequence[str] | None) -> str | None:
     return None if names is None else " ".join(names)
 
 
-def other_row(vector: str, kind: str, refused: str | None, values: str | None = None) -> Row:
-    """A row that is no event: one in quarantine, the counts of a group, a vector without any."""
+def other_row(vector: str, kind: str, refused: str | None) -> Row:
+    """A row that is no event: one in quarantine, or a vector of which nothing comes."""
     columns = ("cdc_sequence", "cdc_operation", "cdc_commit_sequence", "cdc_commit_at")
     more = ("cdc_transaction_id", "changed", "present", "has_before", "record_id", "perpetrator")
-    row = dict.fromkeys((*columns, *more, "event_time", "status"))
-    return {"vector": vector, "kind": kind, "refused": refused, **row, "row_values": values}
-
-
-def precedence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test events, quarantine and counts of all vectors in one log."""
-    groups: list[Row] = []
-    of_vector: list[int] = []
-    for vector in vectors:
-        given = vector["given"]
-        group = {
-            "table": given["table"],
-            "key": ["vector", *given["key"]],
-            "columns": {"vector": "string", **given["columns"]},
-            "has_snapshot": given["snapshot"] is not None,
-            "as_of": given.get("as_of"),
-            "zone": given.get("source_timezone", "UTC"),
-        }
-        if group not in groups:
-            groups.append(group)
-        of_vector.append(groups.index(group))
-
-    rows: list[Row] = []
-    snapshot: list[list[str]] = []
-    expect: list[Row] = []
-    counts = [dict.fromkeys(("used_rows", "quarantined_rows"), 0) for _ in groups]
-    columns = ("idu", "fname", "lname", "qty")
-    for number, vector in enumerate(vectors, start=1):
-        given, told, place = vector["given"], vector["expect"], of_vector[number - 1]
-        woven = [woven_row(vector, number, row, place) for row in given["rows"]]
-        rows += woven
-        for row in given["snapshot"] or []:
-            snapshot.append([literal(vector["id"]), *(literal(row.get(one)) for one in columns)])
-        expect += [woven_event(vector, number, event) for event in told["events"]]
-        refused = [
-            other_row(vector["id"], "quarantine", f"{one['record_id']} {reason}")
-            for row, one in zip(given["rows"], woven, strict=True)
-            if (reason := told["quarantined"].get(str(row["record_id"])))
-        ]
-        # what cannot be assigned to a table is in the quarantine of each
-        is_of_any = "missing_table_name" in told["quarantined"].values()
-        expect += refused * (len(groups) if is_of_any else 1)
-        if not told["events"] and not refused:
-            expect.append(other_row(vector["id"], "nothing", None))
-        counts[place]["used_rows"] += told["raw_counts"]["used_rows"]
-        for other, count in enumerate(counts):
-            if is_of_any or other == place:
-                count["quarantined_rows"] += len(refused)
-    for place, count in enumerate(counts):
-        all_counts = {
-            "raw_rows": len(rows),
-            "used_rows": count["used_rows"],
-            "no_op_rows": len(rows) - sum(count.values()),
-            "quarantined_rows": count["quarantined_rows"],
-        }
-        groups[place]["table"] += f"_{place}"
-        expect.append(other_row(groups[place]["table"], "counts", None, json_text(all_counts)))
-    given_tables = {
-        "precedence_log": log_sql(rows),
-        "precedence_snapshot": rows_sql(["vector", *columns], snapshot),
-    }
-    variables = {"netiq_groups": groups}
-    return [UnitTest("netiq_precedence", "netiq_precedence", given_tables, expect, variables)]
+    row = dict.fromkeys((*columns, *more, "event_time", "status", "row_values"))
+    return {"vector": vector, "kind": kind, "refused": refused, **row}
 
 
 # keys
@@ -185,9 +189,13 @@ def text_sql(text: Any) -> str:
     return f"concat({', '.join(f'repeat({literal(part)}, {times})' for part, times in text)})"
 
 
-def short(text: str) -> str:
-    """A text; of a long one its length and its end."""
-    return text if len(text) <= 100 else f"{len(text)} characters, {text[-20:]}"
+def shown(text: str) -> str:
+    """A text as the wrapper model shows it: a long one by its end.
+
+    dbt writes no backslash and no line break as it is, so other signs stand for them.
+    """
+    text = text if len(text) <= 100 else f"{len(text)} characters, {text[-20:]}"
+    return text.replace("\\", "⧵").replace("\n", "⏎")
 
 
 def key_of_vector(vector: Vector) -> tuple[Any, list[str], dict[str, str], list[str] | None]:
@@ -235,7 +243,7 @@ def key_units(vectors: Sequence[Vector]) -> list[UnitTest]:
         reason = vector["expect"].get("reason")
         if values is None and reason is None:
             reason = "key_mismatch"  # so it was parsed
-        told = None if values is None else json_text([short(value) for value in values])
+        told = None if values is None else " | ".join(map(shown, values))
         expect.append({"vector": vector["id"], "reason": reason, "key_values": told})
     given = {"keys_log": rows_sql(TEN, rows)}
     return [UnitTest("netiq_table_key", "netiq_table_key", given, expect, {"netiq_keys": groups})]
@@ -253,54 +261,50 @@ def value_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     expect: list[Row] = []
     for number, vector in enumerate(vectors, start=1):
         given, told = vector["given"], vector["expect"]
+        is_value = "type" in given
         sql_type = given.get("type", "string")
-        column = f"c{types.index(sql_type)}"
         row: Row = {
             "record_id": str(STEP * number),
             "status": "N",
             "event_type": "2",
             "event_time": "2024-03-01 10:00:00",
             "perpetrator": vector["id"],
-            "table_name": "t",
-            "table_key": "id=1",
-            "column_name": column,
+            "table_name": "typed" if is_value else "landed",
+            "table_key": f"id={number}",
+            "column_name": f"c{types.index(sql_type)}",
             "old_value": None,
             "new_value": given.get("text", "x"),
         }
         is_number = False
         for name in ("record_id", "event_type", "event_time"):
             if name in given:
-                is_number = isinstance(given[name], int | float)
+                is_number = isinstance(given[name], (int, float))
                 row[name] = given[name] if given[name] is None else str(given[name])
-        if "record_id" in told:
-            # several vectors read the same number
-            row["record_id"] = moved(row["record_id"], number)
         (numbers if is_number else texts).append(row)
-        is_event = "reason" not in told
-        record_id = moved(told["record_id"], number) if "record_id" in told else row["record_id"]
-        value = told.get("value", "x") if is_event else None
         is_moment = sql_type == "timestamp"
+        read = told.get("value") if is_value else next(iter(told.values()))
+        if is_value:
+            landed = None
+        elif "event_time" in told:
+            landed = f"2 {row['record_id']} {told['event_time']}"
+        else:
+            landed = f"{told.get('event_type', '2')} {told.get('record_id', row['record_id'])}"
+            landed += " 2024-03-01 10:00:00.000000"
+        is_read = "reason" not in told
         expect.append(
             {
                 "vector": vector["id"],
                 "reason": told.get("reason"),
-                "record_id": record_id if is_event else None,
-                "event_time": told.get("event_time", row["event_time"]) + "Z" if is_event else None,
-                "changed": column if is_event else None,
-                "value": None if is_moment else value,
-                "moment": value if is_moment else None,
+                "value": read if is_value and is_read and not is_moment else None,
+                "moment": read if is_value and is_read and is_moment else None,
+                "landed": landed if is_read else None,
             }
         )
-        if "event_type" in told:
-            assert told["event_type"] == "8"  # answered by the snapshot
-            expect[-1]["value"] = "asked"
-    snapshot = ["1", *("'asked'" if one == "string" else f"cast(null as {one})" for one in types)]
     given_tables = {
         "values_log": log_sql(texts),
         "numbers_log": log_sql(
             numbers, {"record_id": "decimal(10,1)", "event_type": "decimal(10,1)"}
         ),
-        "values_snapshot": rows_sql(list(columns), [snapshot]),
     }
     variables = {"netiq_columns": columns}
     return [UnitTest("netiq_values", "netiq_values", given_tables, expect, variables)]

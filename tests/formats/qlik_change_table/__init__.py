@@ -186,7 +186,10 @@ WRONG_CALLS = [
     ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
     ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
     ("ct, key=['id'], qlik_sparse_updates='note'", "qlik_sparse_updates is note"),
-    ("ct, ['id'], qlik_sparse_updates=['body']", "qlik_sparse_updates names the column body, which is"),
+    (
+        "ct, ['id'], qlik_sparse_updates=['body']",
+        "qlik_sparse_updates names the column body, which is",
+    ),
     ("ct, key=['id'], columns=['id']", "columns is ['id']"),
     ("ct, key=['id'], columns={}", "columns is empty"),
     ("ct, key=['id'], columns={'id': none}", "the type of the column id is None"),
@@ -212,8 +215,14 @@ WRONG_CALLS = [
     ("ct, ['id'], {'id': 'decimal(5,-2)'}", "decimal(5,-2), which Spark does not know"),
     ("ct, ['id'], {'id': 'void'}", "void, which Spark does not know"),
     ("ct, ['id'], {'id': 'interval'}", "interval, which Spark does not know"),
-    ("ct, ['id'], {'id': 'interval day to year'}", "interval day to year, which Spark does not know"),
-    ("ct, ['id'], {'id': 'interval month to day'}", "interval month to day, which Spark does not know"),
+    (
+        "ct, ['id'], {'id': 'interval day to year'}",
+        "interval day to year, which Spark does not know",
+    ),
+    (
+        "ct, ['id'], {'id': 'interval month to day'}",
+        "interval month to day, which Spark does not know",
+    ),
     ("ct, ['id'], {'id': 'string(10)'}", "string(10), which Spark does not know"),
     ("ct, ['id'], {'id': 'string collate'}", "string collate, which Spark does not know"),
     ("ct, ['id'], {'id': 'int; drop table x'}", "int; drop table x, which Spark does not know"),
@@ -230,7 +239,10 @@ WRONG_CALLS = [
     ("numbered, ['id'], {'id': 'int'}", "that its YAML declares for id is NUMBER(10), which Spark"),
     ("packed, ['id'], {'id': 'int', 'due': 'date'}", "due is int and shall be date, to which"),
     ("packed, ['id'], {'id': 'int', 'at': 'int'}", "at is date and shall be int, to which Spark"),
-    ("packed, ['id'], {'id': 'int', 'flag': 'timestamp'}", "flag is boolean and shall be timestamp"),
+    (
+        "packed, ['id'], {'id': 'int', 'flag': 'timestamp'}",
+        "flag is boolean and shall be timestamp",
+    ),
     ("broken_name, ['id'], {'id': 'int'}", 'a line break in the name of the column "order\\nno"'),
 ]
 

@@ -1,9 +1,15 @@
-{#- What the decoder makes of one log with the rows of many vectors: events, quarantine and counts of each table in
-    var('netiq_groups'). The key of a row begins with its vector. A vector of which nothing comes out has a row that says so. -#}
-{%- set log, snapshot = source('netiq_event_log', 'precedence_log'), source('netiq_event_log', 'precedence_snapshot') -%}
-{%- set usr = {
-    'table': 'usr', 'key': ['vector', 'idu'], 'columns': {'vector': 'string', 'idu': 'int'}, 'has_snapshot': true, 'as_of': none,
-    'zone': 'UTC',
+{#- What the decoder makes of one log with the rows of many vectors: events and quarantine. The key of a row begins with its vector.
+    A vector of which nothing comes out has a row that says so. -#}
+{%- set log = source('netiq_event_log', 'precedence_log') -%}
+{%- set snapshot = source('netiq_event_log', 'precedence_snapshot') -%}
+{%- set columns = {'vector': 'string', 'idu': 'int', 'fname': 'string', 'lname': 'string', 'qty': 'int'} -%}
+{%- set values = [] -%}
+{%- for name in columns -%}
+{%- do values.append("'" ~ name ~ "', cast(" ~ name ~ ' as string)') -%}
+{%- endfor -%}
+{%- set given = {
+    'table': 'usr', 'key': ['vector', 'idu'], 'columns': columns, 'snapshot': snapshot if var('netiq_has_snapshot', true) else none,
+    'as_of': var('netiq_as_of', none), 'source_timezone': var('netiq_zone', 'UTC'),
 } -%}
 {%- set absent %}
     cast(null as string) as cdc_sequence,
@@ -20,23 +26,6 @@
     cast(null as string) as status,
 {%- endset -%}
 with found as (
-    select distinct
-        regexp_extract(table_key, '^vector=([^+]*)', 1) as vector,
-        'nothing' as kind,
-        cast(null as string) as refused,
-        {{- absent | indent(4) }}
-        cast(null as string) as row_values
-    from {{ log }}
-    {%- for group in var('netiq_groups', [usr]) %}
-    {%- set values = [] %}
-    {%- for name in group.columns %}
-    {%- do values.append("'" ~ name ~ "', cast(" ~ name ~ ' as string)') %}
-    {%- endfor %}
-    {%- set given = {
-        'table': group.table, 'key': group.key, 'columns': group.columns, 'snapshot': snapshot if group.has_snapshot else none,
-        'as_of': group.as_of, 'source_timezone': group.zone,
-    } %}
-    union all
     select
         vector,
         'event' as kind,
@@ -59,7 +48,7 @@ with found as (
         ) as row_values
     from (
         {{ spark_cdc.netiq_event_log(log, **given) | indent(8) }}
-    ) as events_{{ loop.index }}
+    ) as events
     union all
     select
         regexp_extract(get_json_object(raw, '$.table_key'), '^vector=([^+]*)', 1) as vector,
@@ -69,20 +58,15 @@ with found as (
         cast(null as string) as row_values
     from (
         {{ spark_cdc.quarantine('netiq_event_log', log, **given) | indent(8) }}
-    ) as unusable_rows_{{ loop.index }}
+    ) as unusable_rows
     union all
-    select
-        '{{ group.table }}' as vector,
-        'counts' as kind,
+    select distinct
+        regexp_extract(table_key, '^vector=([^+]*)', 1) as vector,
+        'nothing' as kind,
         cast(null as string) as refused,
         {{- absent | indent(4) }}
-        to_json(named_struct(
-            'raw_rows', raw_rows, 'used_rows', used_rows, 'no_op_rows', no_op_rows, 'quarantined_rows', quarantined_rows
-        )) as row_values
-    from (
-        {{ spark_cdc.raw_counts('netiq_event_log', log, **given) | indent(8) }}
-    ) as counts_{{ loop.index }}
-    {%- endfor %}
+        cast(null as string) as row_values
+    from {{ log }}
 ),
 
 counted as (

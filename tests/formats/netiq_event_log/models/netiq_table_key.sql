@@ -1,37 +1,42 @@
-{#- The keys of deletes, and why a row is refused, of each table `keys_<n>` whose key and columns are the n-th of var('netiq_keys').
-    The perpetrator of a row is its vector. -#}
+{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>` whose key and columns are the n-th of
+    var('netiq_keys'). The perpetrator of a row is its vector. What comes behind the reading of rows is left out: it takes seconds. -#}
 {%- set log = source('netiq_event_log', 'keys_log') -%}
 {%- for group in var('netiq_keys', [{'key': ['p1'], 'columns': {'p1': 'string'}}]) %}
 {%- set texts = [] %}
 {%- for name in group.key %}
-{%- set value = spark_cdc._quote(name) %}
+{%- set value = 'cdc_key.' ~ spark_cdc._quote(name) %}
 {%- if group.columns[name] == 'timestamp' %}
-{%- set value = "concat(replace(cast(timestamp_micros(unix_micros(" ~ value ~ ")) as string), ' ', 'T'), 'Z')" %}
+{%- set value = "date_format(" ~ value ~ ", \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")" %}
 {%- endif %}
 {%- do texts.append('cast(' ~ value ~ ' as string)') %}
 {%- endfor %}
-{%- set given = {'table': 'keys_' ~ loop.index0, 'key': group.key, 'columns': group.columns} -%}
+{%- set spec = spark_cdc._spec_netiq_event_log(log, 'keys_' ~ loop.index0, group.key, group.columns) if execute else none -%}
 {{ '\nunion all\n' if not loop.first -}}
-select
-    cdc_metadata.perpetrator as vector,
-    cast(null as string) as reason,
-    to_json(transform(
-        array({{ texts | join(', ') }}),
-        value -> if(
-            length(value) > 100,
-            concat(length(value), ' characters, ', right(value, 20)),
-            value
-        )
-    )) as key_values
+select *
 from (
-    {{ spark_cdc.netiq_event_log(log, **given) | indent(4) }}
-) as events_{{ loop.index }}
-union all
-select
-    get_json_object(raw, '$.perpetrator') as vector,
-    reason,
-    cast(null as string) as key_values
-from (
-    {{ spark_cdc.quarantine('netiq_event_log', log, **given) | indent(4) }}
-) as unusable_rows_{{ loop.index }}
+    with {% if execute %}{{ spark_cdc._netiq_rows(spec) | indent(4) }}{% endif %}
+
+    select
+        cdc_perpetrator as vector,
+        cdc_reason as reason,
+        case
+            when cdc_reason is null
+                then array_join(
+                    transform(
+                        array({{ texts | join(', ') }}),
+                        value -> translate(
+                            if(
+                                length(value) > 100,
+                                concat(length(value), ' characters, ', right(value, 20)),
+                                value
+                            ),
+                            concat(chr(92), chr(10)),
+                            '⧵⏎'
+                        )
+                    ),
+                    ' | '
+                )
+        end as key_values
+    from judged_alone
+) as keys_{{ loop.index }}
 {%- endfor %}

@@ -1,6 +1,5 @@
 {#- Values of each type in var('netiq_columns'), and the columns of the log as they landed: as text, and as numbers. The perpetrator
     of a row is its vector. -#}
-{%- set snapshot = source('netiq_event_log', 'values_snapshot') -%}
 {%- set columns = var('netiq_columns', {'id': 'int'}) %}
 {%- set values, moments = ['cast(null as string)'], ['cast(null as timestamp)'] %}
 {%- for name, data_type in columns.items() if name != 'id' %}
@@ -13,31 +12,36 @@
 {%- else %}
 {%- do values.append('cast(' ~ name ~ ' as string)') %}
 {%- endif %}
-{%- endfor %}
-{%- for log in [source('netiq_event_log', 'values_log'), source('netiq_event_log', 'numbers_log')] %}
-{%- set given = {'table': 't', 'key': ['id'], 'columns': columns, 'snapshot': snapshot} -%}
-{{ '\nunion all\n' if not loop.first -}}
+{%- endfor -%}
 select
     cdc_metadata.perpetrator as vector,
     cast(null as string) as reason,
-    regexp_replace(cdc_sequence, '^0+', '') as record_id,
-    cdc_metadata.event_time,
-    array_join(cdc_changed_columns, ' ') as changed,
     coalesce({{ values | join(', ') }}) as value,
-    coalesce({{ moments | join(', ') }}) as moment
+    coalesce({{ moments | join(', ') }}) as moment,
+    cast(null as string) as landed
 from (
-    {{ spark_cdc.netiq_event_log(log, **given) | indent(4) }}
-) as events_{{ loop.index }}
+    {{ spark_cdc.netiq_event_log(source('netiq_event_log', 'values_log'), 'typed', ['id'], columns) | indent(4) }}
+) as events
+{%- for table, log in [
+    ('typed', source('netiq_event_log', 'values_log')), ('landed', source('netiq_event_log', 'values_log')),
+    ('landed', source('netiq_event_log', 'numbers_log'))
+] %}
+{%- set spec = spark_cdc._spec_netiq_event_log(log, table, ['id'], columns) if execute else none %}
 union all
-select
-    get_json_object(raw, '$.perpetrator') as vector,
-    reason,
-    cast(null as string) as record_id,
-    cast(null as timestamp) as event_time,
-    cast(null as string) as changed,
-    cast(null as string) as value,
-    cast(null as timestamp) as moment
+select *
 from (
-    {{ spark_cdc.quarantine('netiq_event_log', log, **given) | indent(4) }}
-) as unusable_rows_{{ loop.index }}
+    with {% if execute %}{{ spark_cdc._netiq_rows(spec) | indent(4) }}{% endif %}
+
+    select
+        cdc_perpetrator as vector,
+        cdc_reason as reason,
+        cast(null as string) as value,
+        cast(null as timestamp) as moment,
+        case
+            when cdc_reason is null
+                then concat_ws(' ', cdc_event_type, cdc_record_id, date_format(cdc_event_time, 'yyyy-MM-dd HH:mm:ss.SSSSSS'))
+        end as landed
+    from judged_alone
+    where '{{ table }}' = 'landed' or cdc_reason is not null
+) as rows_{{ loop.index }}
 {%- endfor %}

@@ -1,0 +1,16 @@
+{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
+
+{{ spark_cdc.netiq_event_log(
+    ref('demo_identities__log'),
+    table='usr',
+    key=['idu'],
+    columns={
+        'idu': 'int',
+        'fname': 'string',
+        'lname': 'string',
+        'pwdminlen': 'int',
+        'pwdexptime': 'timestamp',
+        'photo': 'binary'
+    },
+    snapshot=ref('demo_users__snapshot')
+) }}

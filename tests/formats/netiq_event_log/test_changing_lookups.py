@@ -1,0 +1,245 @@
+"""Increments whose snapshot and `as_of` change from run to run: the vectors, and generated logs.
+
+What a run has answered stays, so the runs are no full refresh. The laws have increments with
+look-ups that stay as they are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from incremental.scenario import Place, Scenario, Step
+from incremental.stepping import Stepping
+from kit.formats import Vector
+from kit.lake import write_parquet
+from kit.landing import batches
+from kit.warehouse import Warehouse
+from simulation import database
+from simulation.database import Table
+
+from formats.netiq_event_log import FORMAT, reference, writer
+from formats.netiq_event_log.reference import Row
+from formats.netiq_event_log.vector_units import STEP, moved_sequence, woven_row
+from formats.netiq_event_log.writer import Layout, Style
+
+USR = {"vector": "string", "idu": "int", "fname": "string", "lname": "string"}
+PEOPLE = Table("people", {"idu": "int", "fname": "string", "lname": "string"}, ("idu",))
+
+
+def model(table: str, key: Sequence[str], columns: Mapping[str, str], as_of: str | None) -> str:
+    """The body of a model of change events."""
+    arguments = f"table='{table}', key={list(key)}, columns={dict(columns)}, as_of={as_of!r}"
+    call = f"source('landing', 'log'), {arguments}, snapshot=source('landing', 'snapshot')"
+    return f"{{{{ spark_cdc.netiq_event_log({call}) }}}}"
+
+
+def events_of(name: str, columns: Sequence[str]) -> str:
+    """A query of the events of a model, as :func:`told` writes them."""
+    arrays = "array_join(cdc_changed_columns, ' '), array_join(cdc_present_columns, ' ')"
+    metadata = "cdc_metadata.status, cdc_metadata.record_id"
+    return (
+        f"select {', '.join(columns)}, cdc_operation, cdc_sequence, {arrays}, {metadata}"
+        f" from {{schema}}.{name} order by cdc_sequence"
+    )
+
+
+def told(values: Sequence[Any], event: Row, sequence: str, record_id: int) -> tuple[Any, ...]:
+    def names(columns: list[str] | None) -> str | None:
+        return None if columns is None else " ".join(columns)
+
+    return (
+        *(*values, event["cdc_operation"], sequence, names(event["cdc_changed_columns"])),
+        *(names(event["cdc_present_columns"]), event["cdc_metadata"]["status"], record_id),
+    )
+
+
+def landing(
+    number: int,
+    log: Sequence[Row],
+    snapshot: Sequence[Row],
+    columns: tuple[Mapping[str, str], Mapping[str, str]],
+) -> Callable[[Place], None]:
+    """Add rows to the log, and put another snapshot in place of the one before."""
+
+    def land(place: Place) -> None:
+        home = place.home / "landed" / place.schema
+        for name, rows, types in zip(("log", "snapshot"), (log, snapshot), columns, strict=True):
+            folder = home / f"{name}_{number}"
+            write_parquet(folder, types, rows, files=1)
+            how = "into" if name == "log" else "overwrite"
+            place.sql(f"insert {how} {{schema}}.{name} select * from parquet.`{folder}`")
+
+    return land
+
+
+def tables(columns: tuple[Mapping[str, str], Mapping[str, str]]) -> tuple[str, ...]:
+    """The raw tables of a scenario."""
+    statements = []
+    for name, types in zip(("log", "snapshot"), columns, strict=True):
+        listed = ", ".join(f"{column} {sql_type}" for column, sql_type in types.items())
+        statements += [
+            f"drop table {{schema}}.{name}",
+            f"create table {{schema}}.{name} ({listed}) using parquet",
+        ]
+    return tuple(statements)
+
+
+# The vectors
+
+
+def padded(values: Sequence[Any], number: int) -> list[Any]:
+    """As many values: the last one again and again."""
+    return [*values, *[values[-1]] * (number - len(values))]
+
+
+def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
+    """Every vector in one log. Those whose `as_of` goes another way are in a model of their own.
+
+    A vector with fewer runs than others has them with nothing new: its events stay.
+    """
+    number_of_runs = max(len(vector["given"]["runs"]) for vector in vectors)
+    layout = Layout(record_id="string", event_type="string", event_time="string")
+    columns = (layout.relation_columns, dict.fromkeys(USR, "string"))
+    groups: list[tuple[str | None, ...]] = []
+    logs: list[list[Row]] = [[] for _ in range(number_of_runs)]
+    snapshots: list[list[Row]] = [[] for _ in range(number_of_runs)]
+    expect: list[list[list[tuple[Any, ...]]]] = []
+    for number, vector in enumerate(vectors, start=1):
+        given, expected = vector["given"], vector["expect"]
+        runs = padded(given["runs"], number_of_runs)
+        as_of = tuple(run.get("as_of") for run in runs)
+        if as_of not in groups:
+            groups.append(as_of)
+            expect.append([[] for _ in range(number_of_runs + 1)])
+        group = groups.index(as_of)
+        for place, run in enumerate(given["runs"]):
+            logs[place] += [woven_row(vector, number, row, f"usr_{group}") for row in run["rows"]]
+        for place, run in enumerate(runs):
+            snapshots[place] += [{"vector": vector["id"], **row} for row in run["snapshot"]]
+        results = [*padded(expected["events"], number_of_runs), expected["full_refresh"]]
+        for place, events in enumerate(results):
+            for event in events:
+                row, sequence = event["row"], moved_sequence(event["cdc_sequence"], number)
+                present = event["cdc_present_columns"]
+                woven = event | {"cdc_present_columns": present and ["vector", *present]}
+                values = (vector["id"], int(row["idu"]), row["fname"], row["lname"])
+                record_id = event["cdc_metadata"]["record_id"] + STEP * number
+                expect[group][place].append(told(values, woven, sequence, record_id))
+
+    def models(place: int) -> dict[str, str]:
+        return {
+            f"usr_{group}": model(f"usr_{group}", ["vector", "idu"], USR, as_of[place])
+            for group, as_of in enumerate(groups)
+        }
+
+    def rows(place: int) -> dict[str, Sequence[Any]]:
+        return {
+            events_of(f"usr_{group}", list(USR)): sorted(
+                expect[group][place], key=lambda event: str(event[5])
+            )
+            for group in range(len(groups))
+        }
+
+    steps = [
+        Step(
+            land=(landing(place, logs[place], snapshots[place], columns),),
+            models=models(place),
+            rows=rows(place),
+        )
+        for place in range(number_of_runs)
+    ]
+    steps.append(Step(full_refresh=True, rows=rows(number_of_runs)))
+    return Scenario(
+        "vectors",
+        models=models(0),
+        steps=steps,
+        raw=("log", "snapshot"),
+        setup=tables(columns),
+    )
+
+
+# Generated logs
+
+
+def generated(seed: int) -> tuple[list[list[Row]], list[list[Row]], writer.Log]:
+    """A log in four batches, the snapshot of each run, and the log as a whole.
+
+    Each snapshot is the table after a part of its transactions. Its rows are newer than the log now
+    and then, and older too.
+    """
+    rng = random.Random(f"{seed} netiq increments")
+    workload = database.generate(PEOPLE, rng, transactions=60, without=writer.NOT_LOGGED)
+    style = Style(query_back=0.6, both=0.4, snapshot="typed", odd_keys=0.2, shuffle=False)
+    log = writer.write(workload, rng, Layout(), style)
+    parts = [[dict(row) for row in part] for part in batches(log.rows, rng, 4)]
+    states = writer.held(workload).rows
+    snapshots = [
+        [dict(row) for row in states[len(states) * (run + 1) // 4 - 1].values()] for run in range(4)
+    ]
+    return parts, snapshots, log
+
+
+def generated_scenario(seed: int) -> Scenario:
+    """A log whose snapshot grows with it, as the reference decodes it run by run."""
+    parts, snapshots, log = generated(seed)
+    columns = (log.columns, dict(PEOPLE.columns))
+    increments = reference.Increments(log.options)
+    query = events_of("changes", list(PEOPLE.columns))
+    steps = []
+    for run, (part, snapshot) in enumerate(zip(parts, snapshots, strict=True)):
+        decoded = increments.run(part, snapshot)
+        steps.append(
+            Step(
+                land=(landing(run, part, snapshot, columns),),
+                rows={query: [written(event) for event in decoded.events]},
+            )
+        )
+    whole = reference.decode(increments.rows, snapshots[-1], log.options)
+    steps.append(Step(full_refresh=True, rows={query: [written(event) for event in whole.events]}))
+    body = model("people", PEOPLE.key, PEOPLE.columns, None)
+    return Scenario(
+        "generated",
+        models={"changes": body},
+        steps=steps,
+        raw=("log", "snapshot"),
+        setup=tables(columns),
+    )
+
+
+def written(event: Row) -> tuple[Any, ...]:
+    values = [event[name] for name in PEOPLE.columns]
+    return told(values, event, event["cdc_sequence"], event["cdc_metadata"]["record_id"])
+
+
+@pytest.fixture(scope="module")
+def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
+    scenarios = (vector_scenario(FORMAT.vectors_of("netiq_increments")), generated_scenario(0))
+    return Stepping(warehouse, tmp_path_factory.mktemp("netiq"), "netiq", scenarios).run()
+
+
+def test_vectors(steps: Stepping) -> None:
+    """Each run makes of each vector's rows what it says, and so does a full refresh."""
+    steps.check("vectors")
+
+
+def test_a_generated_log(steps: Stepping) -> None:
+    """Each run makes what the reference makes."""
+    steps.check("generated")
+
+
+def test_a_generated_log_has_what_increments_are_about() -> None:
+    """Answers that stay, answers made anew, and a full refresh that is another table."""
+    parts, snapshots, log = generated(0)
+    increments = reference.Increments(log.options)
+    answers, events = [], []
+    for part, snapshot in zip(parts, snapshots, strict=True):
+        events = increments.run(part, snapshot).events
+        answers.append({answer.rows for answer in increments.memory.answers})
+    assert all(answers)
+    assert all(before & after for before, after in pairwise(answers))
+    assert any(before - after for before, after in pairwise(answers))
+    assert events != reference.decode(increments.rows, snapshots[-1], log.options).events
