@@ -77,7 +77,7 @@ test: env
 
 # At its end it notes the commit that is green, if nothing else was changed: `make release` asks for it.
 test-all: $(NEWEST)/.made
-	@rm -f .spark-cdc-test-all
+	@git rev-parse HEAD >.spark-cdc-test-all.begun && rm -f .spark-cdc-test-all
 	@scripts/java
 	@scripts/postgresql
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
@@ -86,7 +86,9 @@ test-all: $(NEWEST)/.made
 	  echo "== generated databases with the seed $$seed"; \
 	  SPARK_CDC_SEED=$$seed $(PYTEST) -m "not slow and not macros" tests/laws tests/incremental/test_crashes.py || exit 1; \
 	done
-	@if [ -z "$$(git status --porcelain)" ]; then git rev-parse HEAD >.spark-cdc-test-all; fi
+	@if [ -z "$$(git status --porcelain)" ] && git rev-parse HEAD | cmp -s - .spark-cdc-test-all.begun; then \
+	  mv .spark-cdc-test-all.begun .spark-cdc-test-all; \
+	else echo "the tree was changed meanwhile: make release will not accept this commit"; fi
 
 bench: env
 	@scripts/java
@@ -112,7 +114,7 @@ clean:
 	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
 	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
 	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -120,7 +122,7 @@ reference: env
 	@python scripts/reference.py
 
 release: env
-	@scripts/release $(VERSION)
+	@python scripts/release.py $(VERSION)
 
 lock:
 	uvx uv pip compile --universal --no-strip-extras --python-version 3.10 --generate-hashes \

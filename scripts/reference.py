@@ -28,20 +28,23 @@ HEAD = """\
 
 <!-- Made by `make reference` from the YAML files in macros/. Do not edit it here. -->
 
-A wrong argument stops compilation. The message says what was given, what is accepted, and shows an example.
+A wrong argument stops compilation. The message says what was given and what is accepted, with an
+example.
 """
 
 DECODERS = "Decoders"
 # Folders of macros, and what stands above their macros; each other folder is a decoder.
 SECTIONS = {
-    DECODERS: "Each is a whole `select`: the body of a model. It gives [change events](change-event.md).",
+    DECODERS: (
+        "Each is a whole `select`: the body of a model. It gives [change events](change-event.md)."
+    ),
     "apply": "Each is a whole `select`: the body of a model. They follow the [rules](rules.md).",
     "common": "`quarantine` and `raw_counts` are whole `select` statements: the bodies of models.",
     "incremental": "",
     "generic_tests": (
-        "They take built relations. Each test fails with the rows that are wrong. Compilation stops if"
-        " `key` is empty,\nor if `key`, `columns` or `leave_out` is not a list or names a column that"
-        " does not exist."
+        "They take built relations. Each test fails with the rows that are wrong. Compilation stops"
+        " if `key` is empty,\nor if `key`, `columns` or `leave_out` is not a list or names a column"
+        " that does not exist."
     ),
 }
 TITLES = {

@@ -1,4 +1,4 @@
-{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of the
+{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of
     docs/rules.md. No format is known here. -#}
 
 {#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,

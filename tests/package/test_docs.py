@@ -33,7 +33,7 @@ from scripts import reference
 
 # Each heading of a page in docs/formats, in this order.
 HEADINGS = ["What lands", "How it is read", "Quarantine codes", "Limits", "How to get it"]
-# What a block may be: `text` is a fragment, `jinja` is built in another test, `mermaid` is a picture.
+# What a block may be. A `text` is a fragment; a `jinja` is built in another test.
 TAGS = {"sql", "yaml", "sh", "python", "mermaid", "text", "jinja"}
 
 
