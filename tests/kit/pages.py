@@ -70,7 +70,7 @@ def prose(page: Path) -> str:
 
 def sentences(page: Path) -> Iterator[str]:
     """Give the sentences of a page. Tables have none; inline code is one word."""
-    text = re.sub(r"`[^`]*`", "code", prose(page))
+    text = re.sub(r"`[^`]*`", "Code", prose(page))
     text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", text)
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
