@@ -31,7 +31,7 @@ help:
 	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
 	@echo "make lock     requirements.lock anew, from pyproject.toml"
-	@echo "make reference docs/reference.md and the tables of columns, from the YAML files and models/docs.md"
+	@echo "make reference  docs/reference.md and the tables of columns, from the YAML files and models/docs.md"
 	@echo "make release  a new version: VERSION=x.y.z; refuses unless make test-all was green on this commit"
 	@echo "make clean    stop the server and remove all that was made"
 

@@ -63,6 +63,16 @@ def test_every_public_macro_is_in_the_reference() -> None:
         text = path.read_text(encoding="utf-8")
         defined |= set(re.findall(r"\{%-? *(?:macro|test|materialization) ([a-z]\w*)", text))
     assert set(headings) == {name for name in defined if not name.startswith("spark__")}
+    text = README.read_text(encoding="utf-8")
+    assert not [name for name in headings if f"`{name}`" not in text and f"`{name}'" not in text]
+
+
+def test_the_table_of_the_readme_is_the_one_that_its_sql_is_tested_with() -> None:
+    (shown,) = (block for block in blocks(README) if block.text.startswith("sources:"))
+    tested = yaml.safe_load((ROOT / "tests" / "package" / "documented.yml").read_text())
+    told, known = (yaml.safe_load(shown.text)["sources"][0], tested["sources"][0])
+    assert told["schema"] == known["schema"]
+    assert told["tables"][0]["columns"] == known["tables"][0]["columns"]
 
 
 @pytest.mark.parametrize("page", all_pages(), ids=name_of)
