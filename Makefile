@@ -6,6 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 NEWEST := .spark-newest
+OLDEST := .spark-oldest
 PY_FILES := python_udfs tests scripts
 SQL_FILES := $(wildcard models tests/consumer/models tests/benchmark/models tests/units/models tests/formats/*/models)
 # A process for each of two cores; tests of one group run in one process.
@@ -26,7 +27,7 @@ help:
 	@echo "make check    an answer to a change in three minutes: lint of what changed, types, tests without Spark,"
 	@echo "              dbt unit tests; ONLY=qlik_change_table (a decoder, a folder of macros, a model, a path): that alone"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
-	@echo "make test-all more of it: ten seeds, many kills, code generation, the newest Spark, a metastore in PostgreSQL"
+	@echo "make test-all more of it: ten seeds, many kills, code generation, the newest and oldest Spark, a metastore in PostgreSQL"
 	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
 	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
@@ -51,11 +52,11 @@ $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
 	@touch $@
 
-# Not an environment of its own: all but Spark itself comes from the other one.
-$(NEWEST)/.made: requirements-newest.lock | env
-	@echo "== fetching the newest Spark to test on (about 450 MB, once)"
-	@rm -rf $(NEWEST)
-	@pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target $(NEWEST) -r $<
+# Not environments of their own: all but Spark itself comes from the other one.
+.spark-%/.made: requirements-%.lock | env
+	@echo "== fetching the $* Spark to test on (about 450 MB, once)"
+	@rm -rf .spark-$*
+	@pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target .spark-$* -r $<
 	@touch $@
 
 demo: env
@@ -76,7 +77,7 @@ test: env
 	$(PYTEST) -m "not slow" --hypothesis-profile test
 
 # At its end it notes the commit that is green, if nothing else was changed: `make release` asks for it.
-test-all: $(NEWEST)/.made
+test-all: $(NEWEST)/.made $(OLDEST)/.made
 	@git rev-parse HEAD >.spark-cdc-test-all.begun && rm -f .spark-cdc-test-all
 	@scripts/java
 	@scripts/postgresql
@@ -114,7 +115,8 @@ clean:
 	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
 	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
 	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

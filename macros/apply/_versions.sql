@@ -3,7 +3,8 @@
 
 {#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
     both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}
-{%- macro _changed_table(macro_name, changes, key, columns) -%}
+{%- macro _changed_table(macro_name, changes, key, columns, null_keys) -%}
+    {%- do spark_cdc._check_null_keys(macro_name, null_keys) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
     {%- set there = spark_cdc.columns_of(changes) -%}
     {%- set names = [] -%}
@@ -35,6 +36,7 @@
     {{ return({
         'columns': names,
         'key': key_names,
+        'null_keys': null_keys,
         'attributes': names | reject('in', key_names) | list,
         'collated': collated,
         'key_is_collated': key_collated | length > 0,
@@ -58,11 +60,7 @@ with changes as (
         -- as one value: the more columns go from step to step, the longer Spark plans
         {{ spark_cdc._struct(table.attributes or table.key) | indent(8) }} as cdc_row,
         -- of an update: whether it moved its row here from another key (rule 3)
-        cdc_operation = 'update' and (
-            {%- for name in table.key %}
-            {{ 'or ' if not loop.first }}coalesce(cdc_before.{{ spark_cdc._quote(name) }} <> {{ spark_cdc._quote(name) }}, false)
-            {%- endfor %}
-        ) as cdc_moved
+        {{ spark_cdc._is_move(table) | indent(8) }} as cdc_moved
     from {{ changes }}
 ),
 
@@ -70,10 +68,7 @@ with changes as (
 named_keys as (
     select
         {%- for name in table.key %}
-        case
-            when cdc_leaves then coalesce(cdc_before.{{ spark_cdc._quote(name) }}, {{ spark_cdc._quote(name) }})
-            else {{ spark_cdc._quote(name) }}
-        end as {{ spark_cdc._quote(name) }},
+        {{ spark_cdc._named_key(table, name) | indent(8) }} as {{ spark_cdc._quote(name) }},
         {%- endfor %}
         cdc_operation,
         cdc_sequence,
@@ -115,6 +110,31 @@ effects as (
 )
 {%- endmacro -%}
 
+{#- Whether an event moves its row from another key. A NULL in a before image is unknown, unless it is a value of keys. -#}
+{%- macro _is_move(table) -%}
+    {%- set differ = [] -%}
+    {%- for name in table.key -%}
+        {%- set own = spark_cdc._quote(name) -%}
+        {%- do differ.append(
+            'not (cdc_before.' ~ own ~ ' <=> ' ~ own ~ ')' if table.null_keys
+            else 'coalesce(cdc_before.' ~ own ~ ' <> ' ~ own ~ ', false)'
+        ) -%}
+    {%- endfor -%}
+cdc_operation = 'update'{{ ' and cdc_before is not null' if table.null_keys }} and (
+    {{ differ | join('\nor ') | indent(4) }}
+)
+{%- endmacro -%}
+
+{#- A column of the key that an event names: its own, or, where cdc_leaves, that of its before image. -#}
+{%- macro _named_key(table, name) -%}
+    {%- set own = spark_cdc._quote(name) -%}
+    {%- set before = 'cdc_before.' ~ own if table.null_keys else 'coalesce(cdc_before.' ~ own ~ ', ' ~ own ~ ')' -%}
+case
+    when cdc_leaves then {{ before }}
+    else {{ own }}
+end
+{%- endmacro -%}
+
 {#- The key of an effect, and what brings the effects of a key together. A hash sorts fast, whatever the key's columns are;
     but values that a collation calls equal have different hashes. -#}
 {%- macro _effect_key(table) -%}
@@ -150,7 +170,7 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     {%- set same_key = [] -%}
     {%- for name in together -%}
         {%- set column = spark_cdc._quote(name) -%}
-        {%- do same_key.append('effects.' ~ column ~ ' = entangled.' ~ column) -%}
+        {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'entangled.' ~ column) -%}
     {%- endfor -%}
     {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
     {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}

@@ -1,8 +1,8 @@
 {#- One row for each key that exists. See _macros.yml. -#}
-{%- macro current_state(changes, key, columns=none, keep_deleted=false) -%}
+{%- macro current_state(changes, key, columns=none, keep_deleted=false, null_keys=false) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(changes) -%}{{ return(spark_cdc._untold(changes)) }}{%- endif -%}
-    {%- set table = spark_cdc._changed_table('current_state', changes, key, columns) -%}
+    {%- set table = spark_cdc._changed_table('current_state', changes, key, columns, null_keys) -%}
     {%- if keep_deleted is not boolean -%}
         {{ spark_cdc._stop(
             'current_state', 'keep_deleted is ' ~ keep_deleted, 'true or false',

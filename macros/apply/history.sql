@@ -1,8 +1,8 @@
 {#- Every version of every key (SCD type 2). See _macros.yml. -#}
-{%- macro history(changes, key, columns=none, granularity='commit') -%}
+{%- macro history(changes, key, columns=none, granularity='commit', null_keys=false) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(changes) -%}{{ return(spark_cdc._untold(changes)) }}{%- endif -%}
-    {%- set table = spark_cdc._changed_table('history', changes, key, columns) -%}
+    {%- set table = spark_cdc._changed_table('history', changes, key, columns, null_keys) -%}
     {%- if granularity not in ('commit', 'event') -%}
         {{ spark_cdc._stop(
             'history', 'granularity is ' ~ granularity,

@@ -11,6 +11,7 @@
         'ephemeral': 'ephemeral: no relation that others could be built on, and ask for its columns',
     } -%}
     {%- if materialized not in wrong -%}
+        {%- if materialized == 'view' and call.builds in ('current_state', 'history') -%}{%- do spark_cdc._warn_of_views(call) -%}{%- endif -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set accepted = "materialized='cdc_incremental', which works on what is new; table; or view, where no Python function is called" -%}
@@ -24,4 +25,33 @@
         {%- do log(spark_cdc._stop_message(*problem), info=true) -%}
     {%- endif -%}
     {{ spark_cdc._stop(*problem) }}
+{%- endmacro -%}
+
+{#- Warns of a view that reads a decoder through views alone: for every query Spark plans, and does, all of it again. -#}
+{%- macro _warn_of_views(call) -%}
+    {%- set decoder = spark_cdc._decoder_view(spark_cdc._node_of(call.changes)) -%}
+    {%- if decoder is not none -%}
+        {%- do exceptions.warn(spark_cdc._stop_message(
+            call.builds, model.name ~ ' is a view, and so is all that it reads down to the decoder in ' ~ decoder.name
+            ~ ': every query of it decodes all raw rows, and takes many seconds to plan, however few rows there are',
+            'the model of the decoder as cdc_incremental or a table, and views over that',
+            "{{ config(materialized='cdc_incremental') }} in " ~ decoder.name
+        )) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The model with a decoder's call that a node is, or is a view over, where all of them are views; else none. -#}
+{%- macro _decoder_view(node) -%}
+    {%- if node is none or node is undefined or node.resource_type != 'model' or node.config.materialized != 'view' -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- for called in node.depends_on.macros -%}
+        {%- set package, name = called.split('.')[1], called.split('.') | last -%}
+        {%- if context.get(package) is mapping and '_events_' ~ name in context[package] -%}{{ return(node) }}{%- endif -%}
+    {%- endfor -%}
+    {%- for below in node.depends_on.nodes -%}
+        {%- set found = spark_cdc._decoder_view(graph.nodes.get(below)) -%}
+        {%- if found is not none -%}{{ return(found) }}{%- endif -%}
+    {%- endfor -%}
+    {{ return(none) }}
 {%- endmacro -%}

@@ -78,6 +78,14 @@ named_struct(
     {{ return(spark_cdc._resolve_names(macro_name, 'key', key, known, example)) }}
 {%- endmacro -%}
 
+{%- macro _check_null_keys(macro_name, null_keys) -%}
+    {%- if null_keys is not boolean -%}
+        {{ spark_cdc._stop(
+            macro_name, 'null_keys is ' ~ null_keys, 'true, where NULL is a value of a column of the key, or false', 'null_keys=true'
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
 {#- Whether values of a type cannot be compared: one that is or has a map or a variant. A field may have that name. -#}
 {%- macro _has_no_equality(data_type) -%}
     {%- set unquoted = modules.re.sub('`[^`]*`', '', data_type | lower) -%}

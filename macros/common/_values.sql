@@ -25,11 +25,11 @@
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {#- 0xCAFE, x'CAFE' -#}
-        {%- set text = spark_cdc._bytewise(expression, type_there) -%}
-        {{ return(spark_cdc._call('coalesce', [
-            'unhex(' ~ expression ~ ')',
-            'unhex(nullif(regexp_extract(' ~ text ~ ", '^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$', 2), ''))",
-        ])) }}
+        {%- set digits = spark_cdc._call('regexp_extract', [
+            spark_cdc._bytewise(expression, type_there), "'^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$'", '2'
+        ]) -%}
+        {%- set digits = spark_cdc._call('nullif', [digits, "''"]) -%}
+        {{ return(spark_cdc._call('coalesce', ['unhex(' ~ expression ~ ')', spark_cdc._call('unhex', [digits])])) }}
     {%- endif -%}
     {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')' -%}
     {%- set is_exact = spark_cdc._is_exact(expression, type_there, value, data_type) -%}
@@ -50,8 +50,15 @@
 case
     when
         {{ spark_cdc._has_places(text, 0) | indent(8) }}
-        then {{ 'case ' ~ number ~ ' when 1 then true when 0 then false end' if family == 'boolean'
-            else 'try_cast(' ~ number ~ ' as ' ~ data_type ~ ')' }}
+        {%- if family == 'boolean' %}
+        then
+            case {{ number }}
+                when 1 then true
+                when 0 then false
+            end
+        {%- else %}
+        then try_cast({{ number }} as {{ data_type }})
+        {%- endif %}
 end
 {%- endmacro -%}
 
@@ -61,9 +68,15 @@ end
 if(
     {{ text }} rlike '[eE]',
     not {{ text }} rlike '[1-9].*[eE]'
-    or length(regexp_extract({{ text }}, '[.]([0-9]*?)0*[eE]', 1))
-    - length(regexp_extract({{ text }}, '^[^.]*[1-9](0*)([.]0*)?[eE]', 1))
-    - try_cast(regexp_extract({{ text }}, '[eE](.*)$', 1) as int) <= {{ places }},
+    or length(
+        regexp_extract({{ text }}, '[.]([0-9]*?)0*[eE]', 1)
+    )
+    - length(
+        regexp_extract({{ text }}, '^[^.]*[1-9](0*)([.]0*)?[eE]', 1)
+    )
+    - try_cast(
+        regexp_extract({{ text }}, '[eE](.*)$', 1) as int
+    ) <= {{ places }},
     not {{ text }} rlike '[.][0-9]{{ '{' ~ places ~ '}' }}[0-9]*[1-9]'
 )
 {%- endmacro -%}
@@ -145,15 +158,18 @@ if(
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- A raw value as text to be shown, the same in each session. -#}
+{#- A raw value that is not NULL as text to be shown, the same in each session. -#}
 {%- macro _as_text(expression, data_type) -%}
     {%- set family = spark_cdc._type_facts(data_type).family -%}
     {%- if family == 'text' -%}
         {{ return(spark_cdc._bytewise(expression, data_type)) }}
     {%- elif family == 'timestamp' -%}
-        {%- set times = spark_cdc._call('map', [spark_cdc._json_times()]) -%}
-        {%- set json = spark_cdc._call('to_json', ['array(' ~ expression ~ ')', times]) -%}
-        {{ return("nullif(\n    " ~ spark_cdc._call('get_json_object', [json, "'$[0]'"]) | indent(4) ~ ",\n    'null'\n)") }}
+        {%- set form = "'yyyy-MM-dd HH:mm:ss.SSSSSS" -%}
+        {%- set options = spark_cdc._call('map', [
+            "'timeZone', 'UTC'", "'timestampFormat', " ~ form ~ "XXX'", "'timestampNTZFormat', " ~ form ~ "'"
+        ]) -%}
+        {%- set json = spark_cdc._call('to_json', ['array(' ~ expression ~ ')', options]) -%}
+        {{ return(spark_cdc._call('get_json_object', [json, "'$[0]'"])) }}
     {%- elif data_type | lower == 'binary' -%}
         {{ return('hex(' ~ expression ~ ')') }}
     {%- endif -%}
@@ -169,7 +185,7 @@ if(
         {%- do lines.append(spark_cdc._call('named_struct', [
             "'name', " ~ spark_cdc._literal(value.name),
             "'type', " ~ spark_cdc._literal(value.type),
-            "'value', " ~ spark_cdc._call('if', [value.is_bad, value.text, 'null']),
+            "'value', case\n    when " ~ value.is_bad ~ '\n        then ' ~ (value.text | indent(8)) ~ '\nend',
         ])) -%}
     {%- endfor -%}
 get(

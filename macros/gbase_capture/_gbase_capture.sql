@@ -2,7 +2,9 @@
     name their documents; here stands how rows come to them, and how their values become columns. -#}
 
 {#- The facts of one table of a stream that are known before any row is read, as a dict; bad arguments stop here. -#}
-{%- macro _spec_gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
+{%- macro _spec_gbase_capture(
+    relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false
+) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
     {%- if model is defined and model.resource_type == 'model' and model.config.materialized == 'view' -%}
@@ -11,6 +13,7 @@
             "{{ config(materialized='table') }}"
         ) }}
     {%- endif -%}
+    {%- do spark_cdc._check_functions(me, ['spark_cdc_gbase_stretches', 'spark_cdc_gbase_records', 'spark_cdc_gbase_changes'], '4.1') -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- set types = {} -%}
     {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}
@@ -51,10 +54,12 @@
     {%- if rtrim_char is not boolean -%}
         {{ spark_cdc._stop(me, 'gbase_rtrim_char is ' ~ rtrim_char, 'true or false', 'gbase_rtrim_char=true') }}
     {%- endif -%}
+    {%- do spark_cdc._check_null_keys(me, null_keys) -%}
     {{ return({
         'relation': relation,
         'table_id': table_id,
         'key': spark_cdc._resolve_key(me, key, columns | list, example),
+        'null_keys': null_keys,
         'columns': columns,
         'raw_columns': in_relation,
         'encoding': encoding,
@@ -104,7 +109,8 @@
         {%- do families.append(tojson(name) ~ ': ' ~ tojson(spark_cdc._gbase_family(data_type))) -%}
     {%- endfor -%}
     {%- set given = {'table_id': spec.table_id, 'encoding': spec.encoding, 'rtrim_char': spec.rtrim_char} -%}
-    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson(spec.key)] -%}
+    {#- of the key it checks that nothing in it is null -#}
+    {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson([] if spec.null_keys else spec.key)] -%}
     {{ return(spark_cdc._literal('{' ~ lines | join(',\n') ~ ',\n"columns": {\n' ~ families | join(',\n') ~ '\n}}')) }}
 {%- endmacro -%}
 
@@ -360,7 +366,7 @@ named_struct(
     {%- elif family in ('date', 'timestamp') -%}
         {%- set number = spark_cdc._gbase_native(number, family, family) -%}
     {%- endif -%}
-    {{ return('cast(' ~ number ~ ' as string)') }}
+    {{ return('cast(\n    ' ~ number ~ ' as string\n)') }}
 {%- endmacro -%}
 
 
@@ -369,11 +375,25 @@ named_struct(
     {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
 {{ spark_cdc._gbase_judged(spec) }},
 
+with_details as (
+    select
+        *,
+        case
+            when cdc_has_bad_value
+                then {{ spark_cdc._gbase_bad_values(spec, 'after', 'cdc_row') | indent(16) }}
+        end as cdc_bad_values,
+        case
+            when cdc_before_has_bad_value
+                then {{ spark_cdc._gbase_bad_values(spec, 'before', 'cdc_before') | indent(16) }}
+        end as cdc_before_bad_values
+    from judged
+),
+
 items as (
     select
         judged.capture_id,
         item.*
-    from judged
+    from with_details as judged
         lateral view inline(
             array(
                 named_struct(
@@ -382,11 +402,7 @@ items as (
                     'end_chunk', judged.end_chunk,
                     'record_number', judged.record_number,
                     'reason', case when judged.cdc_has_bad_value then 'bad_value' else judged.reason end,
-                    'detail', case
-                        when judged.cdc_has_bad_value
-                            then {{ spark_cdc._gbase_bad_values(spec, 'after', 'cdc_row') | indent(28) }}
-                        else judged.detail
-                    end
+                    'detail', coalesce(judged.cdc_bad_values, judged.detail)
                 ),
                 named_struct(
                     'chunk', judged.before_chunk,
@@ -397,10 +413,7 @@ items as (
                         when judged.cdc_before_has_bad_value then 'bad_value'
                         when judged.cdc_has_bad_value then 'orphan_before_image'
                     end,
-                    'detail', case
-                        when judged.cdc_before_has_bad_value
-                            then {{ spark_cdc._gbase_bad_values(spec, 'before', 'cdc_before') | indent(28) }}
-                    end
+                    'detail', judged.cdc_before_bad_values
                 )
             )
         ) item as {{ fields | join(', ') }}

@@ -1,8 +1,10 @@
 {#- The change events of one table in the capture stream of GBase 8s or Informix. See _macros.yml for the arguments. -#}
-{%- macro gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none) -%}
+{%- macro gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
-    {%- set spec = spark_cdc._spec_gbase_capture(relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char) -%}
+    {%- set spec = spark_cdc._spec_gbase_capture(
+        relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char, null_keys
+    ) -%}
     {{ return(spark_cdc.decode('gbase_capture', spec)) }}
 {%- endmacro -%}
 

@@ -139,10 +139,11 @@ left join best
 {%- macro _qlik_test_bits(byte_order) -%}
     {%- set bits = "lpad(conv(substr(cdc_mask, place, 2), 16, 2), 8, '0')" -%}
     {%- set bits = bits if byte_order == 'big' else 'reverse(' ~ bits ~ ')' -%}
-    {%- set whole = "array_join(transform(sequence(1, length(cdc_mask), 2), place -> " ~ bits ~ "), '')" -%}
+    {%- set bytes = spark_cdc._call('transform', ['sequence(1, length(cdc_mask), 2)', 'place -> ' ~ bits]) -%}
+    {%- set whole = spark_cdc._call('array_join', [bytes, "''"]) -%}
 case
     when cdc_mask rlike '[1-9A-Fa-f]'
-        then {{ whole if byte_order == 'little' else 'reverse(' ~ whole ~ ')' }}
+        then {{ (whole if byte_order == 'little' else spark_cdc._call('reverse', [whole])) | indent(8) }}
 end
 {%- endmacro -%}
 
@@ -152,7 +153,10 @@ end
     {%- set width = spec.end_bit - spec.first_bit -%}
 transform(
     filter(
-        sequence(greatest(length(rtrim('0', {{ bits }})) - {{ width }}, 1), instr({{ bits }}, '1') - 1),
+        sequence(
+            greatest(length(rtrim('0', {{ bits }})) - {{ width }}, 1),
+            instr({{ bits }}, '1') - 1
+        ),
         shift -> shift > 0
         and rpad({{ bits }}, length({{ bits }}) + {{ width }}, '0') rlike concat('^0{', shift, '}', cdc_pattern, '0*$')
     ),

@@ -200,10 +200,7 @@ lateral view explode(
     {%- endset -%}
     {%- set keys = [] -%}
     {%- for name in key -%}
-        {%- set column = spark_cdc._quote(name) -%}
-        {%- do keys.append(
-            'case when cdc_leaves then coalesce(cdc_before.' ~ column ~ ', ' ~ column ~ ') else ' ~ column ~ ' end as ' ~ column
-        ) -%}
+        {%- do keys.append(spark_cdc._named_key(run.call.table, name) ~ ' as ' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
 with new_events as (
     select
@@ -252,7 +249,8 @@ from named_keys
 known_events as (
     select
         {{ keys | join(',\n') | indent(8) }},
-        cdc_commit_sequence
+        cdc_commit_sequence,
+        cdc_operation = 'truncate' as cdc_is_truncate
     from {{ run.call.changes }}
         {{ named | indent(8) }}
     where
@@ -261,7 +259,8 @@ known_events as (
     union all
     select
         {{ key_list }},
-        cdc_commit_sequence
+        cdc_commit_sequence,
+        false as cdc_is_truncate
     from {{ run.target }}
     where cdc_commit_sequence >= {{ spark_cdc._literal(events.from) }}
 ),
@@ -269,9 +268,10 @@ known_events as (
 known_keys as (
     select
         {{ key_list }},
+        cdc_is_truncate,
         max(cdc_commit_sequence) as cdc_last
     from known_events
-    group by {{ key_list }}
+    group by {{ key_list }}, cdc_is_truncate
 )
 
 select
@@ -279,12 +279,12 @@ select
     -- the model has the row after the last change only: before that, and before a truncate, it is not known
     case
         when named_keys.cdc_is_replaced or known_keys.cdc_last >= named_keys.cdc_first then ''
-        when named_keys.cdc_first <= (select max(cdc_last) from known_keys where {{ spark_cdc._quote(key[0]) }} is null) then ''
+        when named_keys.cdc_first <= (select max(cdc_last) from known_keys where cdc_is_truncate) then ''
         else named_keys.cdc_first
     end as cdc_from
 from named_keys
 left join known_keys
-    on {{ spark_cdc._same_key('named_keys', 'known_keys', key) }}
+    on {{ spark_cdc._same_key('named_keys', 'known_keys', key) }} and not known_keys.cdc_is_truncate
     {%- endif %}
 {%- endmacro -%}
 

@@ -91,16 +91,15 @@ from {{ relation }}
     {{ return(data_type) }}
 {%- endmacro -%}
 
-{#- Whether rows of the first type go on with those that are kept, of the second. Of a struct with many fields Spark does not
-    tell the type. -#}
+{#- Whether rows of the first type go on with those that are kept, of the second. -#}
 {%- macro _is_kept_as(type_now, type_kept, file_format) -%}
-    {%- if '<' not in type_now ~ type_kept -%}
+    {#- on Delta a char becomes a string where the rows are written into another table -#}
+    {%- if file_format == 'delta' and type_kept == 'string' and (type_now | lower).startswith('char(') -%}
+        {{ return(true) }}
+    {%- elif '<' not in type_now ~ type_kept -%}
         {{ return(type_now | lower == type_kept | lower) }}
     {%- endif -%}
-    {{ return(
-        ' more fields' in type_now ~ type_kept
-        or spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)
-    ) }}
+    {{ return(spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)) }}
 {%- endmacro -%}
 
 {#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
@@ -111,6 +110,7 @@ from {{ relation }}
     {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group', 'cdc_identity') -%}
         {%- do kept.update({name | lower: data_type}) -%}
     {%- endfor -%}
+    {%- do spark_cdc._complete_types(kept, run.raw) -%}
     {%- for name in kept if name not in run.call.spec.raw_columns | map('lower') -%}
         {{ spark_cdc._stop(
             'cdc_incremental',
@@ -119,24 +119,31 @@ from {{ relation }}
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endfor -%}
-    {%- set added = [] -%}
+    {%- set added, widened = [], [] -%}
     {%- for name, data_type in run.call.spec.raw_columns.items() -%}
         {%- set type_now = spark_cdc._type_as_kept(data_type, run.file_format) -%}
         {%- set type_kept = kept.get(name | lower) -%}
         {%- if type_kept is none -%}
             {%- do added.append(spark_cdc._quote(name) ~ ' ' ~ type_now) -%}
-        {%- elif not spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
+        {%- elif spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
+        {%- elif spark_cdc._is_wider(type_now, type_kept) -%}
+            {%- do widened.append(name) -%}
+        {%- else -%}
             {#- by their hashes all rows would be others -#}
             {{ spark_cdc._stop(
                 'cdc_incremental',
                 'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
-                'the type that it had (a view can cast it); to build the model anew, from the rows that the raw relation has now',
+                'the type that it had (a view can cast it), or a wider one, which has each value of it; to build the model anew, from the'
+                ~ ' rows that the raw relation has now',
                 'dbt run --full-refresh --select ' ~ model.name
             ) }}
         {%- endif -%}
     {%- endfor -%}
     {%- if added -%}
         {%- do run_query('alter table ' ~ run.raw ~ ' add columns (' ~ added | join(', ') ~ ')') -%}
+    {%- endif -%}
+    {%- if widened -%}
+        {%- do spark_cdc._widen_raw_rows(run, widened) -%}
     {%- endif -%}
     {%- do spark_cdc._note_version(run, run.raw) -%}
     {%- set since = spark_cdc._since_watermark(run) -%}

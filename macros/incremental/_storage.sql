@@ -405,7 +405,12 @@ as
     {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
         {%- do asked.update({name: spec.raw_columns[name]}) -%}
     {%- endfor -%}
-    {{ return(spark_cdc._statistics(run, asked, spec.raw_columns)) }}
+    {#- Delta keeps none of a char, which a raw column that was added later is -#}
+    {%- set others = {} -%}
+    {%- for name, data_type in spec.raw_columns.items() if not (data_type | lower).startswith('char(') -%}
+        {%- do others.update({name: data_type}) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._statistics(run, asked, others)) }}
 {%- endmacro -%}
 
 {#- Stops where a text column by which the model is partitioned has '' in `relation`: on parquet and Delta Spark stores NULL in
@@ -419,7 +424,8 @@ as
         {#- a truncate has no key -#}
         {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}
         {%- set found = ['select 1 from ' ~ relation ~ column ~ (' is null' if made_of else " = ''") ~ ' limit 1'] -%}
-        {%- if made_of and name not in (run.call.spec or run.call.table).key -%}
+        {%- set about = run.call.spec or run.call.table -%}
+        {%- if made_of and (name not in about.key or about.null_keys) -%}
             {%- do found.append('select 1 from (' ~ made_of ~ ') as made_of' ~ column ~ " = '' limit 1") -%}
         {%- endif -%}
         {%- if run_query(found[0]) | length > 0 and run_query(found[-1]) | length > 0 -%}
@@ -605,8 +611,8 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A model whose columns changed is made anew, from all that is known. New columns are fine; one that is gone, or has
-    another type, stops. -#}
+{#- A model whose columns changed is made anew, from all that is known. New columns are fine, and wider ones; one that is gone, or
+    has another type, stops. -#}
 {%- macro _check_columns(run, sql) -%}
     {%- set now = {} -%}
     {%- for column in run_query('describe query ' ~ sql) -%}
@@ -617,7 +623,9 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
         {%- set type_now = now.get(name | lower) -%}
         {%- if type_now is none -%}
             {%- do lost.append(name ~ ', which its model no longer gives') -%}
-        {%- elif spark_cdc._type_as_stored(type_now, run.file_format) != spark_cdc._type_as_stored(data_type, run.file_format) -%}
+        {%- elif not spark_cdc._is_wider(
+            spark_cdc._type_as_stored(type_now, run.file_format), spark_cdc._type_as_stored(data_type, run.file_format)
+        ) -%}
             {%- do lost.append(name ~ ' of type ' ~ data_type ~ ', which is now ' ~ type_now) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -625,7 +633,7 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
         {{ spark_cdc._stop(
             'cdc_incremental',
             this ~ ' has the column ' ~ lost | join('; and '),
-            'new columns; for any other change build the table anew',
+            'new columns, and wider types; for any other change build the table anew',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endif -%}

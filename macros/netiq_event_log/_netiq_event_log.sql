@@ -66,18 +66,18 @@
         'part': '(' ~ name ~ ')=(' ~ value ~ ')',
         'whole': '^' ~ name ~ '=(?:' ~ value ~ ')(?:[+]' ~ name ~ '=(?:' ~ value ~ '))*+\\z',
         'escape': '\\\\(["\\\\])',
-        'prefix': '^pk_(?:sv_)?(?:[0-9]+_)?(?:_.+?__)?',
+        'prefix': '^pk_(?:sv_)?(?:[0-9]+_)?(?:_.+__)?',
     }) }}
 {%- endmacro -%}
 
-{#- The names in a table_key, in lower case and without blanks around; NULL where it is malformed. -#}
+{#- The names in a table_key, in lower case; NULL where it is malformed. -#}
 {%- macro _netiq_key_names(object) -%}
     {%- set grammar = spark_cdc._netiq_key_grammar() -%}
 case
     when {{ object }} rlike {{ spark_cdc._literal(grammar.whole) }}
         then transform(
             regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 1),
-            name -> lower(trim(name))
+            name -> lower(name)
         )
 end
 {%- endmacro -%}
@@ -98,17 +98,24 @@ case
 end
 {%- endmacro -%}
 
-{#- The key columns that the names stand for, in their order; NULL for one that is none. -#}
+{#- The key columns that the names stand for, in their order; NULL for one that is none. Where the name of a view column can be read
+    in several ways, the first key column that it can stand for. -#}
 {%- macro _netiq_key_columns(spec, names) -%}
-    {%- set known = [] -%}
-    {%- for name in spec.key -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
-    {%- set prefix = spark_cdc._literal(spark_cdc._netiq_key_grammar().prefix) -%}
+    {%- set known, prefixed = [], [] -%}
+    {%- for name in spec.key -%}
+        {%- set column = spark_cdc._literal(name | lower) -%}
+        {%- do known.append(column) -%}
+        {%- do prefixed.append(
+            'when trim(name) rlike ' ~ spark_cdc._literal(
+                spark_cdc._netiq_key_grammar().prefix ~ '\\Q' ~ (name | lower).replace('\\E', '\\E\\\\E\\Q') ~ '\\E\\z'
+            ) ~ ' then ' ~ column
+        ) -%}
+    {%- endfor -%}
 transform(
     {{ names }},
     name -> case
-        when name in ({{ known | join(', ') }}) then name
-        when regexp_replace(name, {{ prefix }}, '') in ({{ known | join(', ') }})
-            then regexp_replace(name, {{ prefix }}, '')
+        when trim(name) in ({{ known | join(', ') }}) then trim(name)
+        {{ prefixed | join('\n        ') }}
     end
 )
 {%- endmacro -%}

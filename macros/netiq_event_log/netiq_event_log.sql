@@ -3,6 +3,7 @@
     relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {{ return(spark_cdc.decode('netiq_event_log', spark_cdc._spec_netiq_event_log(
         relation, table, key, columns, snapshot, layout, as_of, source_timezone
     ))) }}

@@ -5,7 +5,7 @@
     The bit of a data column is its place in the change table, the header columns before it counted. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    qlik_sparse_updates=none
+    qlik_sparse_updates=none, null_keys=false
 ) -%}
     {%- set me = 'qlik_change_table' -%}
     {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
@@ -42,6 +42,8 @@
             "qlik_sparse_updates=['body']"
         ) }}
     {%- endif -%}
+
+    {%- do spark_cdc._check_null_keys(me, null_keys) -%}
 
     {#- Header columns by their name without the prefix, data columns in table order. The mask counts the header columns before
         the first data column: one behind it, such as that of a partition's folder, was put there by what landed the rows. -#}
@@ -118,6 +120,7 @@
     {{ return({
         'relation': relation,
         'key': spark_cdc._resolve_key(me, key, table_columns | list, example),
+        'null_keys': null_keys,
         'columns': table_columns,
         'raw_columns': in_relation,
         'sources': sources,
@@ -168,25 +171,25 @@ with raw as (
                 {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}
                 {%- do bad_values.append({
                     'name': name, 'type': spec.columns[name],
-                    'is_bad': casts | last, 'text': spark_cdc._as_text(there, type_there),
+                    'is_bad': there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null',
+                    'text': spark_cdc._as_text(there, type_there),
                 }) %}
             {%- endif %}
             {%- if ' collate ' in spec.columns[name] | lower %}
                 {%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) %}
             {%- endif %}
-            {%- if name in spec.key %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
+            {%- if name in spec.key and not spec.null_keys %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
             {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as cdc_row,
         {{ casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         -- here: of a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
-        {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
+        {{ null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
         case
-            when
-                {{ casts | join('\nor ') | indent(16) or 'false' }}
-                then {{ spark_cdc._bad_value_detail(bad_values) | indent(20) }}
+            when cdc_has_bad_value
+                then {{ spark_cdc._bad_value_detail(bad_values) | indent(16) }}
         end as cdc_bad_values,
         {%- endif %}
         {%- if collated %}
@@ -581,6 +584,9 @@ filter(
     {%- elif spec.sparse %}
     or cdc_operation = 'update'
     {%- endif %}
+    {%- if name in spec.key and spec.null_keys %}
+    or cdc_operation = 'delete'
+    {%- endif %}
 )
 {%- endmacro -%}
 
@@ -605,6 +611,10 @@ end
 
 {#- What a person needs to see beside the reason. -#}
 {%- macro _qlik_detail(spec) -%}
+    {%- set nulls = [] -%}
+    {%- for name in spec.key -%}
+        {%- do nulls.append('if(cdc_row.' ~ spark_cdc._quote(name) ~ ' is null, ' ~ spark_cdc._literal(name) ~ ', null)') -%}
+    {%- endfor -%}
 case cdc_reason
     when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
     when 'unknown_operation'
@@ -624,7 +634,17 @@ case cdc_reason
         )
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
-    when 'null_key' then {{ spark_cdc._literal('a column of the key ' ~ spec.key | join(', ') ~ ' is NULL') }}
+    when 'null_key'
+        then concat(
+            array_join(
+                filter(
+                    array({{ nulls | join(', ') }}),
+                    name -> name is not null
+                ),
+                ', '
+            ),
+            ' of the key is NULL'
+        )
     when 'bad_value' then cdc_bad_values
 end
 {%- endmacro -%}

@@ -1,12 +1,12 @@
 {#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
 {%- macro qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    qlik_sparse_updates=none
+    qlik_sparse_updates=none, null_keys=false
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
-        relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates
+        relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates, null_keys
     ) -%}
     {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}

@@ -2,11 +2,13 @@
 
 **To add one**: write it in a module of its own and put one line in `FUNCTIONS`: its name in SQL
 and how to make it. What is made is a scalar function (`udf`, `pandas_udf`) or a table function
-(`udtf`); `register` tells them apart. Nothing else has to be touched.
+(`udtf`), or None where this Spark lacks what it takes; `register` tells them apart. Nothing else
+has to be touched.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ from spark_cdc_udfs.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+LOG = logging.getLogger(__name__)
 
 
 def spark_cdc_version() -> str:
@@ -31,7 +35,10 @@ def _version_function() -> Any:
 
 def _gbase_function(name: str) -> Callable[[], Any]:
     def make() -> Any:
-        from pyspark.sql.functions import arrow_udtf
+        try:
+            from pyspark.sql.functions import arrow_udtf
+        except ImportError:  # came with Spark 4.1
+            return None
 
         from spark_cdc_udfs.gbase import functions
 
@@ -56,13 +63,18 @@ def register(spark: SparkSession) -> None:
 
     Thrift clients see them when the server runs with
     `spark.sql.hive.thriftServer.singleSession=true`. The package itself is sent to the executors;
-    their Python must have pandas and pyarrow.
+    their Python must have pandas and pyarrow. Functions that this Spark cannot have are left out,
+    and one line of the log says which.
     """
     from pyspark.sql.udtf import UserDefinedTableFunction
 
     ship(spark)
-    for name, make in FUNCTIONS.items():
-        function = make()
+    made = {name: make() for name, make in FUNCTIONS.items()}
+    if left_out := [name for name, function in made.items() if function is None]:
+        LOG.warning("left out, for they need Spark 4.1 or newer: %s", ", ".join(left_out))
+    for name, function in made.items():
+        if function is None:
+            continue
         if isinstance(function, UserDefinedTableFunction):
             spark.udtf.register(name, function)
         else:

@@ -76,10 +76,10 @@ def _candidates(
 def newest(spark: str) -> int | None:
     """Return the newest Java that a version of Spark runs on; None where there is no limit.
 
-    The Hadoop of Spark 4.1 asks Java for the user in a way that Java 24 and later refuse, and
-    Java 23 too unless it is told otherwise (JEP 486, HADOOP-19212).
+    The Hadoop of Spark 4.0 and 4.1 asks Java for the user in a way that Java 24 and later refuse,
+    and Java 23 too unless it is told otherwise (JEP 486, HADOOP-19212).
     """
-    return 22 if spark.startswith("4.1.") else None
+    return 22 if spark.startswith(("4.0.", "4.1.")) else None
 
 
 def find_java(

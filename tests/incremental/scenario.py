@@ -19,7 +19,7 @@ RAW_COLUMNS = {
     "part": "varchar(9)",
     "landed": "int",
 }
-Row = tuple[int, str, int, str | None, str | None, int | None]
+Row = tuple[int, str, int | str, str | None, str | None, int | None]  # the id "null" is NULL
 
 
 @dataclass(frozen=True)

@@ -65,3 +65,7 @@ def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> N
 
 def test_a_column_more_makes_no_old_row_another_one(steps: Stepping) -> None:
     assert steps.check("more_columns") == [3, 4]
+
+
+def test_columns_become_wider(steps: Stepping) -> None:
+    steps.check("wider")

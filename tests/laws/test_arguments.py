@@ -102,6 +102,8 @@ OTHERS: list[tuple[str, str, str]] = [
     *(("current_state", given, said) for given, said in APPLIED),
     ("current_state", "changes, key=['id'], keep_deleted='yes'", "keep_deleted is yes"),
     ("current_state", "changes, key=['id'], keep_deleted=1", "keep_deleted is 1"),
+    ("current_state", "changes, key=['id'], null_keys='id'", "null_keys is id"),
+    ("history", "changes, key=['id'], null_keys=none", "null_keys is None"),
     *(("history", given, said) for given, said in APPLIED),
     ("history", "changes, key=['id'], granularity='day'", "granularity is day"),
     ("history", "changes, key=['id'], granularity=none", "granularity is None"),

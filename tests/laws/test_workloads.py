@@ -66,36 +66,39 @@ class Project:
         changes: str,
         events: list[Any],
         suffixes: Sequence[str] = ("current", "with_deleted", "history", "events"),
+        null_keys: bool = False,
     ) -> None:
         """Current state and history of change events, in every form, with what they must be."""
         key = list(table.key)
         narrow = list(dict.fromkeys([*key, list(table.columns)[-1]]))
         state, history = "spark_cdc.current_state", "spark_cdc.history"
+        if null_keys:
+            changes += ", null_keys=true"
         kept = {name: table.columns[name] for name in table.columns if name in narrow}
         for suffix, call, columns, rows in (
             (
                 "current",
                 f"{state}({changes}, key={key})",
                 {**table.columns, **CURRENT},
-                apply_events.current_state(events, key),
+                apply_events.current_state(events, key, null_keys=null_keys),
             ),
             (
                 "with_deleted",
                 f"{state}({changes}, key={key}, keep_deleted=true)",
                 {**table.columns, **CURRENT, "cdc_is_deleted": "boolean"},
-                apply_events.current_state(events, key, keep_deleted=True),
+                apply_events.current_state(events, key, keep_deleted=True, null_keys=null_keys),
             ),
             (
                 "history",
                 f"{history}({changes}, key={key}, columns={narrow})",
                 {**kept, **HISTORY},
-                apply_events.history(events, key, columns=narrow),
+                apply_events.history(events, key, columns=narrow, null_keys=null_keys),
             ),
             (
                 "events",
                 f"{history}({changes}, key={key}, granularity='event')",
                 {**table.columns, **HISTORY},
-                apply_events.history(events, key, granularity="event"),
+                apply_events.history(events, key, granularity="event", null_keys=null_keys),
             ),
         ):
             if suffix in suffixes:
@@ -107,6 +110,17 @@ class Project:
         columns = random_events.event_columns(table)
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
+
+    def null_keys(self, name: str, table: database.Table, **options: Any) -> None:
+        """The same where null is a value of keys: of each column of the key some are null."""
+        events = random_events.random_events(random.Random(f"{SEED} {name}"), table, **options)
+        some = {column: {event[column] for event in events} - {None} for column in table.key}
+        nulled = {column: set(sorted(values)[::3]) for column, values in some.items()}
+        for row in (*events, *(event["cdc_before"] for event in events if event["cdc_before"])):
+            row |= {column: None for column in table.key if row[column] in nulled[column]}
+        columns = random_events.event_columns(table)
+        self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
+        self.applied(name, table, f"source('inputs', '{name}')", events, null_keys=True)
 
     def case(self, format_: Format, case: Case, suffixes: Sequence[str]) -> None:
         """A simulated source table: change events, quarantine, counts, and what is built."""
@@ -151,6 +165,8 @@ def cases(project: Project) -> None:
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)
     project.events("positions", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     all_key = database.Table("tags", {"id": "bigint", "tag": "string"}, ("tag", "id"))
+    project.null_keys("null_key", database.ORDERS, transactions=80, key_space=10)
+    project.null_keys("null_in_keys", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     project.events("all_key", all_key, transactions=60, key_space=10)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,65 @@ def test_without_a_connection_columns_have_to_be_declared(
     )
     said = "is not asked for its columns (--no-introspect), and has none declared"
     assert done.code != 0 and said in done.output
+
+
+# Views over views of a decoder, and over its table. Of no model the warehouse is asked.
+VIEWS = {
+    "changes": "view",
+    "over": "view",
+    "stored": "table",
+    "current": "view",
+    "history_of_view": "view",
+    "history_as_table": "table",
+    "history_of_stored": "view",
+}
+VIEW_BODIES = {
+    "changes": "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['id']) }}",
+    "over": "select * from {{ ref('changes') }}",
+    "stored": "select * from {{ ref('changes') }}",
+    "current": "{{ spark_cdc.current_state(ref('changes'), key=['id']) }}",
+    "history_of_view": "{{ spark_cdc.history(ref('over'), key=['id']) }}",
+    "history_as_table": "{{ spark_cdc.history(ref('over'), key=['id']) }}",
+    "history_of_stored": "{{ spark_cdc.history(ref('stored'), key=['id']) }}",
+}
+
+
+def test_views_over_the_view_of_a_decoder_are_warned_of(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    raw = {"header__change_seq": "string", "header__change_oper": "string", "id": "int"}
+    events = {
+        **dict.fromkeys(("cdc_operation", "cdc_sequence", "cdc_commit_sequence"), "string"),
+        **{"cdc_commit_at": "timestamp", "cdc_present_columns": "array<string>"},
+        **{"cdc_before": "struct<id: int>", "id": "int"},
+    }
+    columns = [
+        [{"name": name, "data_type": kind} for name, kind in types.items()]
+        for types in (raw, events)
+    ]
+    tables = [{"name": "orders__ct", "columns": columns[0]}]
+    texts = {
+        "dbt_project.yml": json.dumps({"name": "views", "profile": "consumer"}),
+        "models/models.yml": json.dumps(
+            {
+                "sources": [{"name": "erp", "tables": tables}],
+                "models": [
+                    {"name": name, "columns": columns[1], "config": {"materialized": kind}}
+                    for name, kind in VIEWS.items()
+                ],
+            }
+        ),
+    } | {f"models/{name}.sql": body for name, body in VIEW_BODIES.items()}
+    (tmp_path / "models").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    install_package(tmp_path)
+    options = ("--no-introspect", "--no-populate-cache")
+    done = warehouse.dbt(tmp_path, "compile", *options, profiles=CONSUMER)
+    warned = re.findall(
+        r"spark_cdc[.]\w+: (\w+) is a view, and so is all .* in (\w+):", done.output
+    )
+    assert sorted(warned) == [("current", "changes"), ("history_of_view", "changes")]
 
 
 # Generic tests of the package, on models that were never built.

@@ -118,6 +118,7 @@ CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
     ),
     ("problems__history", "history_is_consistent", {"key": ["problem"]}, [3]),
     ("keyed", "one_row_per_key", {"key": ["A", "b"]}, [2, None]),
+    ("keyed", "one_row_per_key", {"key": ["A", "b"], "null_keys": True}, [2]),
     ("keyed", "one_row_per_key", {"key": ["b"], "config": {"where": "a = 1"}}, []),
     ("events", "is_change_events", {}, []),
     ("no_events", "is_change_events", {}, ["s1", "s2", "s5", "s6", "s~4"]),

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from spark_cdc_udfs import (
     client,
     dbt_session,
     directory,
+    functions,
     packages,
     server,
     sessions,
@@ -331,6 +333,21 @@ def test_newer_spark_takes_newer_java(
     assert java({}, f"{tmp_path}/jvm/*/bin/java") == tmp_path / "jvm" / "java-25"
     with pytest.raises(Failure, match="no Java 17 or newer"):
         java({})
+
+
+def test_functions_that_this_spark_lacks_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark 4.0 has no Arrow table functions."""
+    registered: list[str] = []
+    register = SimpleNamespace(register=lambda name, function: registered.append(name))
+    monkeypatch.delattr("pyspark.sql.functions.arrow_udtf")
+    monkeypatch.setattr(functions, "ship", lambda spark: None)
+    spark: Any = SimpleNamespace(udf=register, udtf=register)
+    functions.register(spark)
+    assert registered == ["spark_cdc_version"]
+    [line] = caplog.messages
+    assert line.startswith("left out, for they need Spark 4.1 or newer: spark_cdc_gbase_stretches,")
 
 
 @pytest.mark.parametrize(("version", "is_other"), [(17, False), (21, False), (22, True)])

@@ -4,7 +4,8 @@ It is written to be read against section 3 of the contract; the comments cite it
 An event is a dict with ``cdc_operation``, ``cdc_sequence``, ``cdc_commit_sequence``,
 ``cdc_commit_at``, ``cdc_present_columns``, ``cdc_before`` and the columns of the table. Nothing
 else of it is read. The order of the list means nothing. Sequences must be unique (rule 2 is the
-decoder's: it makes one event of one change) and keys must not be null.
+decoder's: it makes one event of one change). Keys must not be null, but with ``null_keys``: null is
+then a value of keys, also in a before image.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ def current_state(
     key: Sequence[str],
     columns: Sequence[str] | None = None,
     keep_deleted: bool = False,
+    null_keys: bool = False,
 ) -> list[Row]:
     """One row for each key that exists (with ``keep_deleted``: that ever had a version), by key."""
-    last = {version.key: version for version in _replay(events, key, columns).commit_versions}
+    replay = _replay(events, key, columns, null_keys)
+    last = {version.key: version for version in replay.commit_versions}
     rows = []
-    for _, version in sorted(last.items()):
+    for version in sorted(last.values(), key=_by_key):
         event = version.ended_by or version.made_by  # rule 12: of a deleted key, what ended it
         row = dict(version.values)
         for name in ("cdc_sequence", "cdc_commit_sequence", "cdc_commit_at", "cdc_operation"):
@@ -56,9 +59,10 @@ def history(
     key: Sequence[str],
     columns: Sequence[str] | None = None,
     granularity: str = "commit",
+    null_keys: bool = False,
 ) -> list[Row]:
     """One row for each version of each key, by key and then from old to new."""
-    replay = _replay(events, key, columns)
+    replay = _replay(events, key, columns, null_keys)
     if granularity == "commit":
         versions, sequence = replay.commit_versions, "cdc_commit_sequence"
     elif granularity == "event":
@@ -66,7 +70,7 @@ def history(
     else:
         raise ValueError(f"granularity is 'commit' or 'event', not {granularity!r}")
     rows = []
-    for version in sorted(versions, key=lambda version: version.key):  # stable: old to new
+    for version in sorted(versions, key=_by_key):  # stable: old to new
         made, ended = version.made_by, version.ended_by
         rows.append(
             {
@@ -83,10 +87,17 @@ def history(
     return rows
 
 
-def _replay(events: Sequence[Event], key: Sequence[str], columns: Sequence[str] | None) -> _Replay:
+def _by_key(version: Version) -> tuple[tuple[bool, Any], ...]:
+    """By key, null first."""
+    return tuple((value is not None, value) for value in version.key)
+
+
+def _replay(
+    events: Sequence[Event], key: Sequence[str], columns: Sequence[str] | None, null_keys: bool
+) -> _Replay:
     if len({event["cdc_sequence"] for event in events}) != len(events):
         raise ValueError("cdc_sequence is not unique")
-    replay = _Replay(events, key, columns)
+    replay = _Replay(events, key, columns, null_keys)
     # Rule 1. Text compares by code point, which is bytewise for UTF-8.
     ordered = sorted(events, key=lambda e: (e["cdc_commit_sequence"], e["cdc_sequence"]))
     for _, transaction in groupby(ordered, key=lambda event: event["cdc_commit_sequence"]):
@@ -98,11 +109,16 @@ class _Replay:
     """The table while the events are applied, and the versions seen so far, oldest first."""
 
     def __init__(
-        self, events: Sequence[Event], key: Sequence[str], columns: Sequence[str] | None
+        self,
+        events: Sequence[Event],
+        key: Sequence[str],
+        columns: Sequence[str] | None,
+        null_keys: bool,
     ) -> None:
         names = [name for name in (events[0] if events else {}) if not name.startswith("cdc_")]
         self.columns = names
         self.key = tuple(key)
+        self.null_keys = null_keys
         self.result = [n for n in names if columns is None or n in columns or n in key]
         self.rows: dict[Key, Row] = {}  # every key that exists, with all columns
         self.event_versions: list[Version] = []
@@ -137,10 +153,12 @@ class _Replay:
                 self._end(key, event)
             return
         key = tuple(event[name] for name in self.key)
-        # Rules 3 and 13: of cdc_before only the key is read; a null in it is unknown.
+        # Rules 3 and 13: of cdc_before only the key is read; a null in it is unknown, but where
+        # null is a value of keys.
         before = event["cdc_before"] or {}
+        is_known = self.null_keys and event["cdc_before"] is not None
         old = tuple(
-            own if before.get(name) is None else before[name]
+            own if before.get(name) is None and not is_known else before[name]
             for name, own in zip(self.key, key, strict=True)
         )
         if operation == "insert":

@@ -212,10 +212,14 @@ class Changes:
             which = np.flatnonzero(is_row & (records.layout == index))
             rows = self._rows(layout, records.take(which))
             reason[which], blamed[which], faults[which] = rows.reason, rows.column, rows.faults
-            for name in self._key:
+            places = [column.name.casefold() for column in layout.columns]
+            for part, name in enumerate(self._key):
                 null = rows.columns[name].is_null() if name in rows.columns else None
                 empty = np.ones(len(which), dtype=bool) if null is None else null.to_numpy(False)
-                reason[which[empty & (reason[which] == 0)]] = REASONS.index(NULL_KEY)
+                null_key = which[empty & (reason[which] == 0)]
+                reason[null_key] = REASONS.index(NULL_KEY)
+                is_there = name in rows.columns
+                blamed[null_key] = places.index(name.casefold()) if is_there else -2 - part
             decoded.append((layout, which, rows.columns))
 
         # A before image that belongs to no event, because its after image is not there or bad.
@@ -280,10 +284,14 @@ class Changes:
 
     def _fault(self, record: Records, code: int, index: int, count: int) -> str:
         """Say which value of a row is to blame, the first of `count`; '' if none is."""
+        if index < -1:
+            return f"{self._key[-2 - index]}, a column of the key, is not in what was captured"
         if index < 0:
             return ""
         layout = self._layouts[record.layout[0]]
         column = layout.columns[index]
+        if REASONS[code] == NULL_KEY:
+            return f"{self._names[column.name.casefold()]}, a column of the key, is NULL"
         digits = value_bytes(layout, record, index).hex().upper()
         value = digits[:MOST_DIGITS] + ("..." if len(digits) > MOST_DIGITS else "")
         type_ = f"text in {self._encoding}" if code == BAD_TEXT else column.text

@@ -103,6 +103,7 @@ WRONG_CALLS = [
     ("chunks, 7, ['id'], columns={'id': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
     ("chunks, 7, ['id'], columns={'id': 'int', 'a': 'array<int>'}", "a is string and shall be arr"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_encoding=8", "gbase_encoding is 8"),
+    (f"chunks, 7, ['id'], {ACCOUNT}, null_keys=1", "null_keys is 1"),
     (f"chunks, 7, ['id'], {ACCOUNT}, gbase_rtrim_char='yes'", "gbase_rtrim_char is yes"),
 ]
 

@@ -569,6 +569,27 @@ def test_detail_names_column_and_value() -> None:
     ]
 
 
+def test_a_key_that_is_null_is_named() -> None:
+    raws = [SCHEMA, begin(1, 1), image(40, 2, -(2**31), 1), commit(3, 1)]
+    names = {"ID": "ID, a column of the key, is NULL"}
+    names["other"] = "other, a column of the key, is not in what was captured"
+    for key, detail in names.items():
+        capture = Capture("a", 7, [key], ["ID", "other"])
+        refused = capture.feed(list(range(len(raws))), raws).refused
+        assert [(one.reason, one.detail) for one in refused] == [("null_key", detail)]
+
+
+def test_null_is_a_value_of_a_key_that_is_not_checked() -> None:
+    """So `gbase_capture` asks for it with null_keys=true."""
+    raws = [SCHEMA, begin(1, 1), image(40, 2, -(2**31), 1), commit(3, 1)]
+    cases: list[tuple[list[str], int, list[str]]] = [([], 1, []), (["id"], 0, ["null_key"])]
+    for key, events, reasons in cases:
+        capture = Capture("a", 7, key, ["id", "amount", "name"])
+        result = capture.feed(list(range(len(raws))), raws)
+        assert sum(batch.num_rows for batch in result.changes) == events
+        assert [one.reason for one in result.refused] == reasons
+
+
 def test_columns_of_an_event() -> None:
     """What an event says besides the row, and where it came from."""
     raws = [SCHEMA, begin(1, 1), image(42, 2, 1, 1), image(43, 3, 1, 2), commit(4, 1)]

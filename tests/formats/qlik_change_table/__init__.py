@@ -184,6 +184,7 @@ WRONG_CALLS = [
     ("has_deep_variant, key=['id']", "is of type struct<variant: array<variant>>, which has no"),
     ("has_field_variant, key=['id']", "is of type struct<`a`: variant not null>, which has no"),
     ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
+    ("ct, key=['id'], null_keys='yes'", "null_keys is yes"),
     ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
     ("ct, key=['id'], qlik_sparse_updates='note'", "qlik_sparse_updates is note"),
     (

@@ -113,4 +113,85 @@ TRUNCATE = Scenario(
     ),
 )
 
-SCENARIOS = (FULL_LOAD, TRUNCATE)
+_NULLS = "null_keys=true)"
+_KNOWN_KEYS = "select id, note, right(cdc_sequence, 2) from {schema}.current order by id"
+_KEPT = "select id, note, cdc_is_deleted from {schema}.kept order by id"
+_ENDED = (
+    "select id, note, right(cdc_valid_from_sequence, 2), cdc_ended_by from {schema}.history"
+    " order by id, cdc_valid_from_sequence"
+)
+# NULL is a value of the key: rows come to it, leave it and are deleted there. It is no truncate,
+# whose key is NULL too.
+NULL_KEYS = Scenario(
+    "null_keys",
+    models={
+        "changes": decoded().replace("key=['id']", "key=['id'], null_keys=true"),
+        "history": HISTORY.replace(") }}", ", " + _NULLS + " }}"),
+        "current": CURRENT.replace(") }}", ", " + _NULLS + " }}"),
+        "kept": CURRENT.replace(") }}", ", keep_deleted=true, " + _NULLS + " }}"),
+    },
+    steps=(
+        Step(
+            land=(land("raw", (10, "I", "null", "a", "a", 1), (11, "I", 2, "b", "a", 1)),),
+            rows={"current": [(None, "a"), (2, "b")]},
+        ),
+        # from NULL to 1, and from 2 to NULL
+        Step(
+            land=(
+                land("raw", (20, "B", "null", "a", "a", 2), (20, "U", 1, "a", "a", 2)),
+                land("raw", (30, "B", 2, "b", "a", 2), (30, "U", "null", "b", "a", 2)),
+            ),
+            rows={
+                _KNOWN_KEYS: [(None, "b", "30"), (1, "a", "20")],
+                _KEPT: [(None, "b", False), (1, "a", False), (2, "b", True)],
+                _ENDED: [
+                    (None, "a", "10", "update"),
+                    (None, "b", "30", None),
+                    (1, "a", "20", None),
+                    (2, "b", "11", "update"),
+                ],
+            },
+        ),
+        # late: before the last change of the key that is NULL, and of one that is not
+        Step(
+            land=(land("raw", (15, "U", "null", "late", "a", 3), (25, "U", 1, "late", "a", 3)),),
+            rows={_KNOWN_KEYS: [(None, "b", "30"), (1, "late", "25")]},
+        ),
+        Step(
+            land=(land("raw", (40, "T", 0, None, "a", 4)), land("raw", (50, "I", 3, "c", "a", 4))),
+            rows={_KNOWN_KEYS: [(3, "c", "50")]},
+        ),
+        Step(
+            land=(
+                land("raw", (35, "U", 1, "before the truncate", "a", 5)),
+                land("raw", (60, "I", "null", "d", "a", 5)),
+            ),
+            rows={_KNOWN_KEYS: [(None, "d", "60"), (3, "c", "50")]},
+        ),
+        Step(
+            land=(land("raw", (70, "D", "null", None, "a", 6)),),
+            rows={
+                _KNOWN_KEYS: [(3, "c", "50")],
+                _KEPT: [
+                    (None, "d", True),
+                    (1, "before the truncate", True),
+                    (2, "b", True),
+                    (3, "c", False),
+                ],
+                _ENDED: [
+                    (None, "a", "10", "update"),
+                    (None, "late", "15", "update"),
+                    (None, "b", "30", "truncate"),
+                    (None, "d", "60", "delete"),
+                    (1, "a", "20", "update"),
+                    (1, "late", "25", "update"),
+                    (1, "before the truncate", "35", "truncate"),
+                    (2, "b", "11", "update"),
+                    (3, "c", "50", None),
+                ],
+            },
+        ),
+    ),
+)
+
+SCENARIOS = (FULL_LOAD, TRUNCATE, NULL_KEYS)

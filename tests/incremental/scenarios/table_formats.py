@@ -20,6 +20,7 @@ from incremental.scenario import (
     quarantined,
 )
 from incremental.scenarios.amid import FIRST, SECOND, TWO, amid
+from incremental.scenarios.columns import wider
 
 
 def empty_text(table_format: str) -> Scenario:
@@ -234,4 +235,5 @@ def scenarios(table_format: str, root: str) -> list[Scenario]:
         *(other_key(table_format, root + "/other_key"), moves(table_format), amid(table_format)),
         *([small_integers()] if table_format == "iceberg" else []),
         MORE_COLUMNS,
+        wider(table_format),
     ]

@@ -7,12 +7,17 @@
     ('decimal(5, 2)', 'int'), ('int', 'boolean')
 ] %}
 {%- set there = 'value' if type_there == 'string' else 'cast(value as ' ~ type_there ~ ')' -%}
+{%- set typed = spark_cdc._typed(there, type_there, wanted) -%}
 {{ '\nunion all\n' if not loop.first -}}
 select
     type_there,
     wanted,
     value,
-    {{ spark_cdc._as_text(spark_cdc._typed(there, type_there, wanted), wanted) | indent(4) }} as typed
+    if(
+        {{ typed | indent(8) }} is not null,
+        {{ spark_cdc._as_text(typed, wanted) | indent(8) }},
+        null
+    ) as typed
 from {{ source('common', 'texts') }}
 where type_there = '{{ type_there }}' and wanted = '{{ wanted }}'
 {%- endfor %}
