@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 
-.PHONY: help env demo docs check test test-all bench soak lint lint-python lint-sql clean lock
+.PHONY: help env demo docs check test test-all bench soak lint lint-python lint-sql clean lock reference release
 
 help:
 	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
@@ -32,6 +32,8 @@ help:
 	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
 	@echo "make lock     requirements.lock anew, from pyproject.toml"
+	@echo "make reference  docs/reference.md and the tables of columns, from the YAML files and models/docs.md"
+	@echo "make release  a new version: VERSION=x.y.z; refuses unless make test-all was green on this commit"
 	@echo "make clean    stop the server and remove all that was made"
 
 # One whose Python is gone, or that was moved, is made anew.
@@ -74,7 +76,9 @@ test: env
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
 	$(PYTEST) -m "not slow" --hypothesis-profile test
 
+# At its end it notes the commit that is green, if nothing else was changed: `make release` asks for it.
 test-all: $(NEWEST)/.made $(OLDEST)/.made
+	@git rev-parse HEAD >.spark-cdc-test-all.begun && rm -f .spark-cdc-test-all
 	@scripts/java
 	@scripts/postgresql
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
@@ -83,6 +87,9 @@ test-all: $(NEWEST)/.made $(OLDEST)/.made
 	  echo "== generated databases with the seed $$seed"; \
 	  SPARK_CDC_SEED=$$seed $(PYTEST) -m "not slow and not macros" tests/laws tests/incremental/test_crashes.py || exit 1; \
 	done
+	@if [ -z "$$(git status --porcelain)" ] && git rev-parse HEAD | cmp -s - .spark-cdc-test-all.begun; then \
+	  mv .spark-cdc-test-all.begun .spark-cdc-test-all; \
+	else echo "the tree was changed meanwhile: make release will not accept this commit"; fi
 
 bench: env
 	@scripts/java
@@ -108,9 +115,16 @@ clean:
 	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
 	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
 	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session target logs dbt_packages .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+reference: env
+	@python scripts/reference.py
+
+release: env
+	@python scripts/release.py $(VERSION)
 
 lock:
 	uvx uv pip compile --universal --no-strip-extras --python-version 3.10 --generate-hashes \

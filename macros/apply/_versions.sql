@@ -1,5 +1,5 @@
-{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of the
-    README's section "Rules". No format is known here. -#}
+{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of
+    docs/rules.md. No format is known here. -#}
 
 {#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
     both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from kit.formats import Deliveries, every_format
 from kit.landing import MODELS, Landing
+from kit.pages import upkeep
 from kit.warehouse import Warehouse
 
 from laws.test_workloads import SEED
@@ -26,17 +27,8 @@ KINDS = {
     "delta": (("changes", "quarantine", "current", "history"), ("changes", "quarantine")),
 }
 
-# What the README says to do now and then.
-UPKEEP = {
-    "parquet": (),
-    "iceberg": (
-        "call spark_catalog.system.rewrite_data_files("
-        "table => '{}', options => map('delete-file-threshold', '1'))",
-        "call spark_catalog.system.expire_snapshots("
-        "table => '{}', older_than => timestamp '2100-01-01 00:00:00')",
-    ),
-    "delta": ("optimize {}", "vacuum {}"),
-}
+# What docs/operations.md says to do now and then.
+UPKEEP = {"parquet": (), "iceberg": upkeep("call"), "delta": upkeep("optimize", "vacuum")}
 
 
 def every_delivery(table_format: str) -> dict[str, Deliveries]:

@@ -486,11 +486,11 @@ def test_the_example_is_what_is_built() -> None:
     assert (CONSUMER / "macros" / "audit_log.sql").read_text() in text
 
 
-def test_rows_of_a_full_load_as_the_readme_has_it(
+def test_rows_of_a_full_load_as_the_docs_have_it(
     warehouse: Warehouse, consumer: Path, sources: str
 ) -> None:
     """Each row has a sequence of its own, below all changes; also of a key of several columns."""
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs" / "formats" / "qlik_change_table.md").read_text()
     recipe = text.split("-- models/orders__all_changes.sql\n", 1)[1].split("```", 1)[0]
     recipe = recipe.split("}}\n", 1)[1].replace("erp_landing.orders", "consumer_built_erp.orders")
     warehouse.sql(

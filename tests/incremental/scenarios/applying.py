@@ -13,7 +13,8 @@ from incremental.scenario import (
     land,
 )
 
-# As the README has it, but for the names, and with the key as it is: it may have any character.
+# As docs/formats/qlik_change_table.md has it, but for the names, and with the key as it is: it may
+# have any character.
 _WITH_LOAD = (
     VIEW
     + """select

@@ -161,7 +161,7 @@ LEFT = [
     for kind, suffix in (("raw", NOW), ("run", NOW), ("raw", OLD))
 ]
 # In the first run there are tables as runs leave them that were killed or overtaken. In the second
-# the model is made again from all rows that were read, as the README has it.
+# the model is made again from all rows that were read, as docs/operations.md has it.
 MADE_AGAIN = Scenario(
     "made_again",
     models={"changes": decoded()},

@@ -1,0 +1,236 @@
+"""README, CONTRIBUTING and docs: links, length, sentences, generated parts, code blocks."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from dbt.cli.main import cli
+from kit.formats import decoders_built
+from kit.pages import (
+    README,
+    Block,
+    all_pages,
+    anchors,
+    blocks,
+    links,
+    prose,
+    sentences,
+    words,
+)
+from kit.warehouse import ROOT
+from spark_cdc_udfs import server
+
+from scripts import reference
+
+# Each heading of a page in docs/formats, in this order.
+HEADINGS = ["What lands", "How it is read", "Quarantine codes", "Limits", "How to get it"]
+# What a block may be. A `text` is a fragment; a `jinja` is built in another test.
+TAGS = {"sql", "yaml", "sh", "python", "mermaid", "text", "jinja"}
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def all_blocks(tag: str) -> list[Block]:
+    return [block for page in all_pages() for block in blocks(page) if block.tag == tag]
+
+
+# The pages
+
+
+def test_the_readme_is_one_sitting() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 250
+
+
+@pytest.mark.parametrize("path", list(reference.pages()), ids=name_of)
+def test_generated_parts_are_fresh(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == reference.pages()[path], "run `make reference`"
+
+
+def test_every_public_macro_is_in_the_reference() -> None:
+    headings = re.findall(r"^### (\w+)$", reference.REFERENCE.read_text(), re.MULTILINE)
+    assert len(headings) == len(set(headings))
+    defined = set()
+    for path in ROOT.glob("macros/*/*.sql"):
+        text = path.read_text(encoding="utf-8")
+        defined |= set(re.findall(r"\{%-? *(?:macro|test|materialization) ([a-z]\w*)", text))
+    assert set(headings) == {name for name in defined if not name.startswith("spark__")}
+    text = README.read_text(encoding="utf-8")
+    assert not [name for name in headings if f"`{name}`" not in text and f"`{name}'" not in text]
+
+
+def test_the_table_of_the_readme_is_the_one_that_its_sql_is_tested_with() -> None:
+    (shown,) = (block for block in blocks(README) if block.text.startswith("sources:"))
+    tested = yaml.safe_load((ROOT / "tests" / "package" / "documented.yml").read_text())
+    told, known = (yaml.safe_load(shown.text)["sources"][0], tested["sources"][0])
+    assert told["schema"] == known["schema"]
+    assert told["tables"][0]["columns"] == known["tables"][0]["columns"]
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    wrong = []
+    for target in links(page):
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            wrong.append(target)
+    assert not wrong
+
+
+def test_every_page_is_linked() -> None:
+    reached = {README}
+    waiting = [README]
+    while waiting:
+        page = waiting.pop()
+        targets = {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
+        new = {path for path in targets if path.suffix == ".md" and path not in reached}
+        reached |= new
+        waiting += new
+    assert not set(all_pages()) - reached
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=name_of)
+def test_sentences_are_short(page: Path) -> None:
+    long = [sentence for sentence in sentences(page) if words(sentence) > 30]
+    assert not long
+
+
+def test_sentences_are_found(tmp_path: Path) -> None:
+    """Wrapped lines are one sentence; an item of a list begins another; tables have none."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A head\n\nOne [link](a.md)\ngoes on. Two `x. Y` (of it). e.g. this.\n\n"
+        "- an item\n  of two lines\n- another\n\n| a | b |\n|---|---|\n\n```sh\nmake it. Now\n```\n"
+    )
+    assert list(sentences(page)) == [
+        *("A head", "One link goes on.", "Two Code (of it). e.g. this."),
+        *("an item of two lines", "another"),
+    ]
+    assert words("It isn't `code`, is it? 5,000 rows") == 7
+
+
+@pytest.mark.parametrize("decoder", decoders_built())
+def test_each_decoder_has_a_page(decoder: str) -> None:
+    page = ROOT / "docs" / "formats" / f"{decoder}.md"
+    assert re.findall(r"^## (.*)$", prose(page), re.MULTILINE) == HEADINGS
+    assert f"(docs/formats/{decoder}.md)" in README.read_text()
+
+
+def test_every_property_and_side_table_is_told() -> None:
+    text = (ROOT / "docs" / "incremental.md").read_text()
+    macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").glob("*.sql"))
+    properties = set(re.findall(r"'(spark_cdc\.[a-z_]+)'", macros))
+    tables = set(re.findall(r"_helper\('([a-z]+)_?'", macros))
+    assert len(properties) > 10 and len(tables) > 10
+    missing = [name for name in sorted(properties) if f"`{name}`" not in text]
+    missing += [name for name in sorted(tables) if f"`<model>__cdc_{name}" not in text]
+    assert not missing
+
+
+# Code blocks
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=name_of)
+def test_blocks_say_what_they_are(page: Path) -> None:
+    assert {block.tag for block in blocks(page)} <= TAGS
+    assert page.read_text(encoding="utf-8").count("```") == 2 * len(list(blocks(page)))
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=lambda block: block.name)
+def test_yaml(block: Block) -> None:
+    """It can be parsed, and the tests of the package that it names are there."""
+    assert isinstance(yaml.safe_load(block.text), dict)
+    tests = set(re.findall(r"\bspark_cdc\.(\w+)", block.text))
+    files = {path.stem for path in (ROOT / "macros" / "generic_tests").glob("*.sql")}
+    assert tests <= files
+
+
+@pytest.mark.parametrize("block", all_blocks("python"), ids=lambda block: block.name)
+def test_python(block: Block) -> None:
+    """It can be parsed, and what it imports from the package is there."""
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.ImportFrom):
+            module = __import__(str(node.module), fromlist=["x"])
+            assert all(hasattr(module, alias.name) for alias in node.names)
+
+
+def commands_of(block: Block) -> Iterator[list[str]]:
+    """Give the commands of a shell block as words, without variables before them."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&")
+        lexer.whitespace_split = True
+        command: list[str] = []
+        for word in [*lexer, ";"]:
+            if word in (";", "|", "&&"):
+                yield from [command] if command else []
+                command = []
+            elif command or not re.fullmatch(r"[A-Z_]+=.*", word):
+                command.append(word)
+
+
+# Of the system, or of other projects.
+FOREIGN = {"python3", ".", "pip", "export", "echo", "uvx", "beeline", "pre-commit"}
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+def problem_of(command: list[str]) -> str | None:
+    """Say what is wrong with a command: no such target, command or option."""
+    program, *words_of_it = command
+    program = program.removeprefix(".venv/bin/")
+    options = {word.partition("=")[0] for word in words_of_it if re.match(r"--?[a-z]", word)}
+    if program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        wrong = [word for word in words_of_it if "=" not in word and word not in targets]
+    elif program == "spark-cdc-server":
+        (commands,) = (
+            action
+            for action in server.parser()._actions
+            if isinstance(action, argparse._SubParsersAction)
+        )
+        known = options_of(commands.choices[words_of_it[0]])
+        wrong = sorted(options - known)
+    elif program == "dbt" or command[:3] == ["python", "-m", "spark_cdc_udfs.dbt_session"]:
+        words_of_it = words_of_it[0 if program == "dbt" else 2 :]
+        options -= {"-m"}
+        found = cli.commands.get(words_of_it[0])
+        known = {option for one in found.params for option in one.opts} if found else set()
+        wrong = sorted(options - known) if found else words_of_it[:1]
+    elif program == "pytest":
+        wrong = [word for word in words_of_it if "/" in word and not (ROOT / word).exists()]
+    else:
+        wrong = [] if program in FOREIGN else [program]
+    return f"{' '.join(command)}: {', '.join(wrong)}" if wrong else None
+
+
+@pytest.mark.parametrize("block", all_blocks("sh"), ids=lambda block: block.name)
+def test_shell(block: Block) -> None:
+    """It names targets, commands and options that exist."""
+    commands = list(commands_of(block))
+    assert commands
+    assert not list(filter(None, map(problem_of, commands)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make nothing",
+        "spark-cdc-server start --nothing",
+        "dbt nothing",
+        "dbt run --nothing",
+        "nope",
+    ],
+)
+def test_wrong_commands_are_found(command: str) -> None:
+    assert problem_of(command.split())
