@@ -67,36 +67,36 @@
     {{ return(make(relation, *varargs, **kwargs)) }}
 {%- endmacro -%}
 
-{#- Stops for a spec that lacks what every spec has, or is not data. -#}
+{#- Stops for a spec that lacks a part that every spec has, or whose values are not JSON data. -#}
 {%- macro _check_spec(me, decoder, spec) -%}
     {%- set example = "{'relation': relation, 'lookups': {'base': base}, 'raw_columns': spark_cdc.columns_of(relation),"
         ~ " 'key': ['id'], 'columns': {'id': 'bigint'}}" -%}
     {%- set problems, relations = [], {} -%}
     {%- if spec is not mapping -%}
-        {%- do problems.append('is ' ~ spec) -%}
+        {%- do problems.append('it is not a dict: ' ~ spec) -%}
     {%- else -%}
         {%- do relations.update({'relation': spec.relation}) -%}
         {%- if spec.lookups and spec.lookups is not mapping -%}
-            {%- do problems.append("has at 'lookups' " ~ spec.lookups ~ ', not a dict of name -> relation') -%}
+            {%- do problems.append('lookups is not a dict of name -> relation: ' ~ spec.lookups) -%}
         {%- endif -%}
         {%- for name, relation in (spec.lookups.items() if spec.lookups is mapping else []) if relation is not none -%}
             {%- do relations.update({'lookups.' ~ name: relation}) -%}
         {%- endfor -%}
         {%- for name, relation in relations.items() if relation is string or not relation or relation.identifier is not defined -%}
-            {%- do problems.append('has at ' ~ name ~ ' ' ~ relation ~ ', which source() or ref() does not give') -%}
+            {%- do problems.append(name ~ ' is not a relation from source() or ref(): ' ~ relation) -%}
         {%- endfor -%}
         {%- for name in ('raw_columns', 'columns') if spec[name] is not mapping or not spec[name] -%}
-            {%- do problems.append('has no ' ~ name ~ ', a dict of name -> Spark SQL type') -%}
+            {%- do problems.append(name ~ ' is missing, a dict of name -> Spark SQL type') -%}
         {%- endfor -%}
         {%- if spec.columns is mapping and spec.raw_columns is mapping -%}
             {%- for name, data_type in spec.columns.items() if data_type not in spec.raw_columns.values() -%}
                 {%- if data_type is not string or spark_cdc._unknown_in_type(data_type) is not none -%}
-                    {%- do problems.append('has at columns.' ~ name ~ ' the type ' ~ data_type ~ ', which Spark does not know') -%}
+                    {%- do problems.append('columns.' ~ name ~ ' has the type ' ~ data_type ~ ', which Spark does not know') -%}
                 {%- endif -%}
             {%- endfor -%}
         {%- endif -%}
         {%- if spec.key is string or spec.key is mapping or spec.key is not iterable or not spec.key -%}
-            {%- do problems.append('has no key, a list of names') -%}
+            {%- do problems.append('key is missing, a list of names') -%}
         {%- endif -%}
         {%- for name, value in spec.items() if name not in ('relation', 'lookups') -%}
             {%- do problems.extend(spark_cdc._not_data(name, value)) -%}
@@ -104,29 +104,29 @@
     {%- endif -%}
     {%- if problems -%}
         {{ spark_cdc._stop(
-            me, 'the spec of the decoder ' ~ decoder ~ ' ' ~ problems | join('; it '),
-            'relation; lookups, a dict of name -> relation; all else data, as JSON has it: key, columns, raw_columns, …', example
+            me, 'the spec of the decoder ' ~ decoder ~ ' is not valid: ' ~ problems | join('; '),
+            'relation and lookups (a dict of name -> relation); everything else JSON data: key, columns, raw_columns, …', example
         ) }}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Of a part of a spec: texts that say where it has something that JSON has not. -#}
+{#- Messages about values in a part of a spec that are not JSON data. -#}
 {%- macro _not_data(path, value) -%}
     {%- set problems = [] -%}
     {%- if value.include_policy is defined -%}
-        {%- do problems.append('has at ' ~ path ~ ' the relation ' ~ value ~ ', whose place is lookups') -%}
+        {%- do problems.append(path ~ ' is the relation ' ~ value ~ '; relations belong in lookups') -%}
     {%- elif value is mapping -%}
         {%- for name, part in value.items() -%}
-            {%- if name is not string -%}{%- do problems.append('has at ' ~ path ~ ' the name ' ~ name ~ ', which is no text') -%}{%- endif -%}
+            {%- if name is not string -%}{%- do problems.append('a name in ' ~ path ~ ' is not text: ' ~ name) -%}{%- endif -%}
             {%- do problems.extend(spark_cdc._not_data(path ~ '.' ~ name, part)) -%}
         {%- endfor -%}
     {%- elif value is undefined -%}
-        {%- do problems.append('has at ' ~ path ~ ' what is not defined') -%}
+        {%- do problems.append(path ~ ' is not defined') -%}
     {%- elif value is none or value is string or value is number or value is boolean -%}
     {%- elif value is sequence -%}
         {%- for part in value -%}{%- do problems.extend(spark_cdc._not_data(path ~ '[' ~ loop.index0 ~ ']', part)) -%}{%- endfor -%}
     {%- else -%}
-        {%- do problems.append('has at ' ~ path ~ ' ' ~ value ~ ', which is no data') -%}
+        {%- do problems.append(path ~ ' is not JSON data: ' ~ value) -%}
     {%- endif -%}
     {{ return(problems) }}
 {%- endmacro -%}
