@@ -3,7 +3,7 @@
 
 {#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
     both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}
-{%- macro _changed_table(macro_name, changes, key, columns, null_keys) -%}
+{%- macro _changed_table(macro_name, changes, key, columns, null_keys=false) -%}
     {%- do spark_cdc._check_null_keys(macro_name, null_keys) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
     {%- set there = spark_cdc.columns_of(changes) -%}

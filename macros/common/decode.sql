@@ -98,6 +98,9 @@
         {%- if spec.key is string or spec.key is mapping or spec.key is not iterable or not spec.key -%}
             {%- do problems.append('key is missing, a list of names') -%}
         {%- endif -%}
+        {%- if spec.as_of is defined and spec.as_of is not none and spec.as_of is not string -%}
+            {%- do problems.append('as_of is not text: ' ~ spec.as_of) -%}
+        {%- endif -%}
         {%- for name, value in spec.items() if name not in ('relation', 'lookups') -%}
             {%- do problems.extend(spark_cdc._not_data(name, value)) -%}
         {%- endfor -%}

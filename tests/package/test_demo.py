@@ -38,7 +38,14 @@ class Session:
 # The data tests of some tables are enough: the tables are compared with those that passed all.
 TESTED = "demo_orders__ct+"
 # Tables of every type, and streams; in `make test-all` all tables.
-FAMILIES = ("demo_orders", "demo_measurements", "demo_accounts", "demo_users", "demo_groups")
+FAMILIES = (
+    "demo_orders",
+    "demo_measurements",
+    "demo_accounts",
+    "demo_users",
+    "demo_groups",
+    "demo_identities",
+)
 
 
 @pytest.fixture(scope="module", params=[FAMILIES, pytest.param(("demo",), marks=pytest.mark.slow)])

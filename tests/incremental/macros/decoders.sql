@@ -60,7 +60,7 @@ from numbered
 {%- endmacro -%}
 
 {%- macro _spec_answered(relation, part, base, as_of=none) -%}
-    {{ return(dict(steps._spec_numbered(relation), lookups={'base': base}, part=part, as_of=as_of)) }}
+    {{ return(dict(steps._spec_numbered(relation), lookups={'base': base}, part=part, as_of='%03d' | format(as_of) if as_of else none)) }}
 {%- endmacro -%}
 
 {%- macro _answered_rows(spec) -%}
