@@ -72,7 +72,9 @@ if(
         regexp_extract({{ text }}, '[.]([0-9]*?)0*[eE]', 1)
     )
     - length(
-        regexp_extract({{ text }}, '^[^.]*[1-9](0*)([.]0*)?[eE]', 1)
+        regexp_extract(
+            {{ text }}, '^[^.]*[1-9](0*)([.]0*)?[eE]', 1
+        )
     )
     - try_cast(
         regexp_extract({{ text }}, '[eE](.*)$', 1) as int

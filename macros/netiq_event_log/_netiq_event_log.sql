@@ -171,7 +171,7 @@ transform(
 
 
 {#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
-{%- macro _netiq_rows(spec, as_delivered=false) -%}
+{%- macro _netiq_items(spec, as_delivered=false) -%}
     {%- set names, keys, mismatch, bad_keys = [], [], [], [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_values', name), spec.columns[name]) -%}
@@ -179,7 +179,7 @@ transform(
         {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
         {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
     {%- endfor -%}
-raw as (
+with raw as (
     select
         {{ spark_cdc._netiq_raw_record_id(spec) | indent(8) }} as cdc_record_id,
         rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
@@ -257,7 +257,10 @@ judged_alone as (
                     size(cdc_key_columns) <> {{ spec.key | length }}
                     or {{ mismatch | join('\n                    or ') }}
                     then 'key_mismatch'
-                when cdc_event_type not between 4 and 6 and coalesce(cdc_column, '') = '' then 'missing_column_name'
+                when
+                    cdc_event_type not between 4 and 6
+                    and coalesce(cdc_column, '') = ''
+                    then 'missing_column_name'
                 when
                     {{ bad_keys | join('\n                    or ') }}
                     or (
@@ -275,7 +278,7 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Where a record id may stand on more than one row. A bucket holds whole ids, and there are so few buckets that they
+-- Where a record id may stand on several rows. A bucket holds whole ids. There are so few buckets that they
 -- always fit in memory: rows outside them need no second look.
 claims as (
     select xxhash64(cdc_record_id) as cdc_hash
@@ -379,7 +382,7 @@ end
     {%- if not spec.lookups.snapshot -%}
         {%- do conditions.append('cdc_event_type <= 4') -%}
     {%- endif -%}
-with {{ spark_cdc._netiq_rows(spec, as_delivered) }},
+{{ spark_cdc._netiq_items(spec, as_delivered) }},
 
 -- rows that wait are none yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
 active as (
@@ -662,7 +665,8 @@ parts as (
             case
                 when
                     runs.cdc_kind in ('add', 'modify')
-                    and size(array_distinct(transform(runs.cdc_rows, one -> one.cdc_column))) < size(runs.cdc_rows)
+                    and size(runs.cdc_rows)
+                    > size(array_distinct(transform(runs.cdc_rows, one -> one.cdc_column)))
                     then {{ spark_cdc._netiq_split() | indent(20) }}
                 else array(runs.cdc_rows)
             end
@@ -712,7 +716,10 @@ events as (
 {%- macro _netiq_split() -%}
 aggregate(
     slice(runs.cdc_rows, 2, size(runs.cdc_rows)),
-    named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', slice(runs.cdc_rows, 1, 1)),
+    named_struct(
+        'done', slice(array(runs.cdc_rows), 1, 0),
+        'open', slice(runs.cdc_rows, 1, 1)
+    ),
     (state, one) -> if(
         exists(state.open, other -> other.cdc_column = one.cdc_column),
         named_struct('done', array_append(state.done, state.open), 'open', array(one)),
@@ -796,7 +803,7 @@ named_struct(
 {%- macro _netiq_judged(spec, as_delivered=false, goes_on=false) -%}
     {%- set is_asked = spec.lookups.snapshot -%}
     {%- if not goes_on -%}
-{{ spark_cdc._netiq_answered(spec, as_delivered) if is_asked else 'with ' ~ spark_cdc._netiq_rows(spec, as_delivered) }},
+{{ spark_cdc._netiq_answered(spec, as_delivered) if is_asked else spark_cdc._netiq_items(spec, as_delivered) }},
 {{ '\n' }}
     {%- endif -%}
     {%- if is_asked -%}

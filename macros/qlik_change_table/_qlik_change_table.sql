@@ -638,7 +638,9 @@ case cdc_reason
         then concat(
             array_join(
                 filter(
-                    array({{ nulls | join(', ') }}),
+                    array(
+                        {{ nulls | join(',\n') | indent(24) }}
+                    ),
                     name -> name is not null
                 ),
                 ', '

@@ -78,7 +78,7 @@ DECODED: list[tuple[str, str]] = [
         f"'wrong_arguments.tilde', {SPEC}, 'base': changes}}",
         "base is the relation erp.changes; rela",
     ),
-    (f"'wrong_arguments.tilde', {SPEC}, 'of': [1, [api]]}}", "of[1][0] is not JSON data"),
+    (f"'wrong_arguments.tilde', {SPEC}, 'of': [1, [api]]}}", "is not valid: of[1][0]"),
     (f"'wrong_arguments.tilde', {SPEC}, 'of': {{1: 'x'}}}}", "a name in of is not text: 1"),
     (f"'wrong_arguments.tilde', {SPEC}, 'as_of': 5}}", "as_of is not text: 5"),
     (f"'wrong_arguments.tilde', {SPEC}, 'lookups': [changes]}}", "lookups is not a dict of name"),

@@ -295,7 +295,7 @@ def value_units(vectors: Sequence[Vector]) -> list[UnitTest]:
             {
                 "vector": vector["id"],
                 "reason": told.get("reason"),
-                "value": read if is_value and is_read and not is_moment else None,
+                "as_read": read if is_value and is_read and not is_moment else None,
                 "moment": read if is_value and is_read and is_moment else None,
                 "landed": landed if is_read else None,
             }

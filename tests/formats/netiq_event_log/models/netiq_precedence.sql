@@ -43,7 +43,9 @@ with found as (
         cdc_metadata.event_time,
         cdc_metadata.status,
         to_json(
-            named_struct({{ values | join(', ') }}),
+            named_struct(
+                {{ values | join(',\n') | indent(16) }}
+            ),
             map('ignoreNullFields', 'false')
         ) as row_values
     from (

@@ -1,20 +1,21 @@
-{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>` whose key and columns are the n-th of
-    var('netiq_keys'). The perpetrator of a row is its vector. What comes behind the reading of rows is left out: it takes seconds. -#}
+{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>`: its key and columns are the n-th in
+    var('netiq_keys'). The perpetrator of a row is its vector. The steps after the reading of rows would take seconds. -#}
 {%- set log = source('netiq_event_log', 'keys_log') -%}
 {%- for group in var('netiq_keys', [{'key': ['p1'], 'columns': {'p1': 'string'}}]) %}
 {%- set texts = [] %}
 {%- for name in group.key %}
-{%- set value = 'cdc_key.' ~ spark_cdc._quote(name) %}
+{%- set value = 'cdc_key.`' ~ name ~ '`' %}
 {%- if group.columns[name] == 'timestamp' %}
 {%- set value = "date_format(" ~ value ~ ", \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")" %}
 {%- endif %}
 {%- do texts.append('cast(' ~ value ~ ' as string)') %}
 {%- endfor %}
-{%- set spec = spark_cdc._spec_netiq_event_log(log, 'keys_' ~ loop.index0, group.key, group.columns) if execute else none -%}
+{%- set table = 'keys_' ~ loop.index0 %}
+{%- set spec = spark_cdc._spec_netiq_event_log(log, table, group.key, group.columns) if execute else none -%}
 {{ '\nunion all\n' if not loop.first -}}
 select *
 from (
-    with {% if execute %}{{ spark_cdc._netiq_rows(spec) | indent(4) }}{% endif %}
+    {% if execute %}{{ spark_cdc._netiq_items(spec) | indent(4) }}{% endif %}
 
     select
         cdc_perpetrator as vector,

@@ -1,5 +1,5 @@
-{#- Values of each type in var('netiq_columns'), and the columns of the log as they landed: as text, and as numbers. The perpetrator
-    of a row is its vector. -#}
+{#- Values of each type in var('netiq_columns'), and the columns of the log as they landed: as text, and as numbers. The
+    perpetrator of a row is its vector. -#}
 {%- set columns = var('netiq_columns', {'id': 'int'}) %}
 {%- set values, moments = ['cast(null as string)'], ['cast(null as timestamp)'] %}
 {%- for name, data_type in columns.items() if name != 'id' %}
@@ -16,7 +16,7 @@
 select
     cdc_metadata.perpetrator as vector,
     cast(null as string) as reason,
-    coalesce({{ values | join(', ') }}) as value,
+    coalesce({{ values | join(', ') }}) as as_read,
     coalesce({{ moments | join(', ') }}) as moment,
     cast(null as string) as landed
 from (
@@ -30,18 +30,25 @@ from (
 union all
 select *
 from (
-    with {% if execute %}{{ spark_cdc._netiq_rows(spec) | indent(4) }}{% endif %}
+    {% if execute %}{{ spark_cdc._netiq_items(spec) | indent(4) }}{% endif %}
 
     select
         cdc_perpetrator as vector,
         cdc_reason as reason,
-        cast(null as string) as value,
+        cast(null as string) as as_read,
         cast(null as timestamp) as moment,
         case
             when cdc_reason is null
-                then concat_ws(' ', cdc_event_type, cdc_record_id, date_format(cdc_event_time, 'yyyy-MM-dd HH:mm:ss.SSSSSS'))
+                then concat_ws(
+                    ' ',
+                    cdc_event_type,
+                    cdc_record_id,
+                    date_format(cdc_event_time, 'yyyy-MM-dd HH:mm:ss.SSSSSS')
+                )
         end as landed
     from judged_alone
-    where '{{ table }}' = 'landed' or cdc_reason is not null
+    {%- if table == 'typed' %}
+    where cdc_reason is not null
+    {%- endif %}
 ) as rows_{{ loop.index }}
 {%- endfor %}
