@@ -1,5 +1,5 @@
-{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>`: its key and columns are the n-th in
-    var('netiq_keys'). The perpetrator of a row is its vector. The steps after the reading of rows would take seconds. -#}
+{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>`. Its key and columns are
+    the n-th in var('netiq_keys'). The perpetrator of a row is its vector. -#}
 {%- set log = source('netiq_event_log', 'keys_log') -%}
 {%- for group in var('netiq_keys', [{'key': ['p1'], 'columns': {'p1': 'string'}}]) %}
 {%- set texts = [] %}

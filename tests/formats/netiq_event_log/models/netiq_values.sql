@@ -1,5 +1,5 @@
-{#- Values of each type in var('netiq_columns'), and the columns of the log as they landed: as text, and as numbers. The
-    perpetrator of a row is its vector. -#}
+{#- Values of each type in var('netiq_columns'), and the columns of the log as they landed: as text, and as
+    numbers. The perpetrator of a row is its vector. -#}
 {%- set columns = var('netiq_columns', {'id': 'int'}) %}
 {%- set values, moments = ['cast(null as string)'], ['cast(null as timestamp)'] %}
 {%- for name, data_type in columns.items() if name != 'id' %}
