@@ -1,5 +1,5 @@
-{#- What the decoder makes of one log with the rows of many vectors: events and quarantine. The key of a row begins with its vector.
-    A vector of which nothing comes out has a row that says so. -#}
+{#- What the decoder makes of one log with the rows of many vectors: events and quarantine. The key of a row begins
+    with its vector. A vector without a result has a row that says so. -#}
 {%- set log = source('netiq_event_log', 'precedence_log') -%}
 {%- set snapshot = source('netiq_event_log', 'precedence_snapshot') -%}
 {%- set columns = {'vector': 'string', 'idu': 'int', 'fname': 'string', 'lname': 'string', 'qty': 'int'} -%}
