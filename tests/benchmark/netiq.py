@@ -38,7 +38,8 @@ select
     if(row_number % 5 = 0, 'S', 'N') as status,
     case when is_delete then 4 when is_insert then 1 when field = 2 then 3 else 2 end as event_type,
     cast(
-        timestamp '2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, statement) as timestamp_ntz
+        timestamp '2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, cast(statement as int))
+        as timestamp_ntz
     ) as event_time,
     if(row_number % 7 = 0, 'idm', 'app') as perpetrator,
     concat('app.table_', lpad(cast(table_number as string), 2, '0')) as table_name,
@@ -53,8 +54,11 @@ select
         when is_delete then null
         when field = 0 then concat('name ', statement)
         when field = 1 then cast(cast(statement % 100000 as decimal(12, 2)) / 100 as string)
-        when statement % 2 = 0 then cast(date_add(date '2020-01-01', key % 2000) as string)
-        else cast(timestamp '2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, key) as string)
+        when statement % 2 = 0
+            then cast(date_add(date '2020-01-01', cast(key % 2000 as int)) as string)
+        else cast(
+            timestamp '2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, cast(key as int)) as string
+        )
     end as new_value
 from keyed
 """
