@@ -68,6 +68,11 @@ get(
     {{ return("lower(trim(substring_index(" ~ spark_cdc._netiq_raw(spec, 'table_name') ~ ", '.', -1)))") }}
 {%- endmacro -%}
 
+{#- Whether a row is of the table, or of none. The name is read once a row. -#}
+{%- macro _netiq_is_of_table(spec) -%}
+    {{ return('coalesce(' ~ spark_cdc._netiq_raw_table(spec) ~ ", '') in (" ~ spark_cdc._literal(spec.table) ~ ", '')") }}
+{%- endmacro -%}
+
 
 {#- The grammar of table_key as regular expressions. Every repeated group is possessive: else a key of thousands of characters
     overflows Java's stack. -#}
@@ -82,29 +87,21 @@ get(
     }) }}
 {%- endmacro -%}
 
-{#- The names in a table_key, in lower case; NULL where it is malformed. -#}
-{%- macro _netiq_key_names(object) -%}
+{#- The names in a table_key, in lower case, and its values, as a struct of two arrays; NULL where it is malformed: a search for parts
+    in a long one would begin again at each place. -#}
+{%- macro _netiq_key_parts(object) -%}
     {%- set grammar = spark_cdc._netiq_key_grammar() -%}
 case
     when {{ object }} rlike {{ spark_cdc._literal(grammar.whole) }}
-        then transform(
-            regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 1),
-            name -> lower(name)
-        )
-end
-{%- endmacro -%}
-
-{#- The values in a table_key; NULL where it is malformed. A search for parts in a long one that is would begin again at each place. -#}
-{%- macro _netiq_key_values(object) -%}
-    {%- set grammar = spark_cdc._netiq_key_grammar() -%}
-case
-    when {{ object }} rlike {{ spark_cdc._literal(grammar.whole) }}
-        then transform(
-            regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 2),
-            value -> if(
-                left(value, 1) = '"',
-                regexp_replace(substr(value, 2, length(value) - 2), {{ spark_cdc._literal(grammar.escape) }}, '$1'),
-                value
+        then named_struct(
+            'names', regexp_extract_all(lower({{ object }}), {{ spark_cdc._literal(grammar.part) }}, 1),
+            'values', transform(
+                regexp_extract_all({{ object }}, {{ spark_cdc._literal(grammar.part) }}, 2),
+                value -> if(
+                    left(value, 1) = '"',
+                    regexp_replace(substr(value, 2, length(value) - 2), {{ spark_cdc._literal(grammar.escape) }}, '$1'),
+                    value
+                )
             )
         )
 end
@@ -157,16 +154,23 @@ transform(
     {{ return('concat(' ~ texts | join(', chr(31), ') ~ ')') }}
 {%- endmacro -%}
 
-{#- The same of a raw row. -#}
+{#- The same of a raw row. Its key is parsed once. -#}
 {%- macro _netiq_group_of_raw_row(spec) -%}
-    {%- set object = spark_cdc._netiq_raw(spec, 'table_key') -%}
-    {%- set columns = spark_cdc._netiq_key_columns(spec, spark_cdc._netiq_key_names(object)) -%}
+    {%- set columns = spark_cdc._netiq_key_columns(spec, 'parts.names') -%}
     {%- set values = {} -%}
     {%- for name in spec.key -%}
-        {%- set text = spark_cdc._netiq_key_text(columns, spark_cdc._netiq_key_values(object), name) -%}
+        {%- set text = spark_cdc._netiq_key_text(columns, 'parts.values', name) -%}
         {%- do values.update({name: spark_cdc._netiq_value(text, spec.columns[name])}) -%}
     {%- endfor -%}
-    {{ return(spark_cdc._netiq_group_of(spec, values)) }}
+get(
+    transform(
+        array(
+            {{ spark_cdc._netiq_key_parts(spark_cdc._netiq_raw(spec, 'table_key')) | indent(12) }}
+        ),
+        parts -> {{ spark_cdc._netiq_group_of(spec, values) | indent(8) }}
+    ),
+    0
+)
 {%- endmacro -%}
 
 
@@ -174,7 +178,7 @@ transform(
 {%- macro _netiq_items(spec, as_delivered=false) -%}
     {%- set names, keys, mismatch, bad_keys = [], [], [], [] -%}
     {%- for name in spec.key -%}
-        {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_values', name), spec.columns[name]) -%}
+        {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_parts.values', name), spec.columns[name]) -%}
         {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
         {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
         {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
@@ -199,25 +203,22 @@ with raw as (
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
         {%- endif %}
     from {{ spec.relation }}
-    where
-        {{ spark_cdc._netiq_raw_table(spec) }} = {{ spark_cdc._literal(spec.table) }}
-        or coalesce({{ spark_cdc._netiq_raw_table(spec) }}, '') = ''
+    where {{ spark_cdc._netiq_is_of_table(spec) }}
 ),
 
 -- as generators, so that Spark parses each key once a row
 parsed as (
     select
         raw.*,
-        names.cdc_key_names,
-        parts.*
+        parts.cdc_key_parts,
+        columns.cdc_key_columns
     from raw
         lateral view explode(array(
-            {{ spark_cdc._netiq_key_names('cdc_object') | indent(12) }}
-        )) names as cdc_key_names
-        lateral view inline(array(named_struct(
-            'cdc_key_columns', {{ spark_cdc._netiq_key_columns(spec, 'cdc_key_names') | indent(12) }},
-            'cdc_key_values', {{ spark_cdc._netiq_key_values('cdc_object') | indent(12) }}
-        ))) parts as cdc_key_columns, cdc_key_values
+            {{ spark_cdc._netiq_key_parts('cdc_object') | indent(12) }}
+        )) parts as cdc_key_parts
+        lateral view explode(array(
+            {{ spark_cdc._netiq_key_columns(spec, 'cdc_key_parts.names') | indent(12) }}
+        )) columns as cdc_key_columns
 ),
 
 keyed as (
@@ -234,7 +235,7 @@ keyed as (
 
 judged_alone as (
     select
-        keyed.* except (cdc_key_names, cdc_key_columns{{ ', cdc_key_values' if not as_delivered }}),
+        keyed.* except (cdc_key_parts, cdc_key_columns),
         verdict.cdc_reason
     from keyed
         lateral view explode(array(
@@ -250,8 +251,8 @@ judged_alone as (
                     or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
                     then 'bad_event_time'
                 when
-                    cdc_key_names is null
-                    or size(array_distinct(cdc_key_names)) < size(cdc_key_names)
+                    cdc_key_parts is null
+                    or size(array_distinct(cdc_key_parts.names)) < size(cdc_key_parts.names)
                     then 'malformed_table_key'
                 when
                     size(cdc_key_columns) <> {{ spec.key | length }}

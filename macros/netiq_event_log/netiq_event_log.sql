@@ -96,8 +96,7 @@ cross join delivered
         'event_group': spark_cdc._netiq_group(spec),
         'identity': 'cast(' ~ spark_cdc._netiq_raw_record_id(spec) ~ ' as string)',
         'again': again | join('\nunion all\n') if again else none,
-        'keeps': spark_cdc._netiq_raw_table(spec) ~ ' = ' ~ spark_cdc._literal(spec.table) ~ '\nor coalesce('
-            ~ spark_cdc._netiq_raw_table(spec) ~ ", '') = ''",
+        'keeps': spark_cdc._netiq_is_of_table(spec),
     }) }}
 {%- endmacro -%}
 
