@@ -81,7 +81,7 @@ named_keys as (
             when cdc_leaves or cdc_operation = 'delete' then -1
             when cdc_moved or cdc_operation = 'insert' then 1
             else 0
-        end as cdc_adds
+        end as cdc_row_delta
     from changes
         lateral view explode(
             case when cdc_moved then array(false, true) else array(false) end
@@ -89,7 +89,7 @@ named_keys as (
     where cdc_operation <> 'truncate'
 ),
 
--- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and whatever is no
+-- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_row_delta, and whatever is no
 -- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
 effects as (
     select
@@ -98,9 +98,9 @@ effects as (
         cdc_sequence,
         cdc_commit_sequence,
         cdc_commit_at,
-        cdc_adds,
+        cdc_row_delta,
         case
-            when cdc_adds >= 0
+            when cdc_row_delta >= 0
                 then named_struct(
                     'cdc_present_columns', cdc_present_columns,
                     'cdc_row', cdc_row
@@ -157,20 +157,20 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
 
     One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
     plain: two or three windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark
-    makes once only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
+    makes once only while both need the same columns of `effects` and filter nothing before their join with `complex_keys`.
 
-    An `increment` is of some keys only: `effects`, a relation of their effects and of the truncates, as _effects_on_touched
+    An `increment` is of some keys only: `effects`, a relation of their effects and of the truncates, as _effects_on_affected_keys
     makes it, and `is_plain`, whether all of these keys are. Then the other way is left out, which planning took longer than
     a small increment runs. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set attributes = table.attributes or table.key -%}
-    {%- set together = spark_cdc._effect_group(table) -%}
+    {%- set group = spark_cdc._effect_group(table) -%}
     {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
         else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
     {%- set same_key = [] -%}
-    {%- for name in together -%}
+    {%- for name in group -%}
         {%- set column = spark_cdc._quote(name) -%}
-        {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'entangled.' ~ column) -%}
+        {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'complex_keys.' ~ column) -%}
     {%- endfor -%}
     {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
     {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
@@ -203,25 +203,25 @@ truncates as (
 -- Keys that are not plain: a transaction both adds and removes a row of the key, or an event does not carry the whole
 -- row, or the table was truncated. A hash that two keys share makes the other one go this way too, which is slower and
 -- as right.
-entangled_transactions as (
-    {{ spark_cdc._entangled_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
+complex_transactions as (
+    {{ spark_cdc._complex_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
 ),
 
-entangled as (
-    select distinct {{ spark_cdc._column_list(together) }}
-    from entangled_transactions
+complex_keys as (
+    select distinct {{ spark_cdc._column_list(group) }}
+    from complex_transactions
 ),
 
 -- Plain keys: the key exists after each event that is no removal, with the row of that event, however it is counted.
 plain_effects as (
     select effects.*
     from effects
-    left anti join entangled
+    left anti join complex_keys
         on {{ same_key | join(' and ') }}
 ),
 {%- endif %}
 
-plain_compared as (
+plain_rows_with_previous as (
     select
         *,
         lag(cdc_after) over (
@@ -233,7 +233,7 @@ plain_compared as (
 -- Rule 9: an event that changes no value gives none.
 plain_changes as (
     select *
-    from plain_compared
+    from plain_rows_with_previous
     where
         {{ spark_cdc._plain_change(table, 'cdc_after_before') | indent(8) }}
 ),
@@ -257,7 +257,7 @@ plain_transactions as (
 plain_steps as (
     select
         *,
-        cdc_adds >= 0 as cdc_begins,
+        cdc_row_delta >= 0 as cdc_begins,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_begin
     {%- if granularity == 'commit' %}
     from plain_transactions
@@ -283,21 +283,21 @@ plain_intervals as (
 {%- if not is_plain %}
 
 -- All other keys.
-entangled_effects as (
+complex_effects as (
     select effects.*
     from effects
-    left semi join entangled
+    left semi join complex_keys
         on {{ same_key | join(' and ') }}
 ),
 
 summed as (
     select
         *,
-        sum(cdc_adds) over (
+        sum(cdc_row_delta) over (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_sum
-    from entangled_effects
+    from complex_effects
 ),
 
 listed as (
@@ -309,7 +309,7 @@ listed as (
 
 -- How many truncates lie before this event, before its transaction, and before the next transaction. A truncate sets
 -- every count to 0: a great negative addition, after which the count is at least 0 again (rule 6).
-placed as (
+effects_with_truncates as (
     select
         * except (cdc_truncate_list),
         case
@@ -331,7 +331,7 @@ gapped as (
         cdc_truncates.here as cdc_truncates_here,
         cdc_truncates.before_transaction as cdc_truncates_before,
         cdc_truncates.after_transaction as cdc_truncates_after
-    from placed
+    from effects_with_truncates
 ),
 
 -- The count after an event is cdc_sum + greatest(count before the transaction, cdc_high): the closed form of adding
@@ -339,11 +339,11 @@ gapped as (
 bounded as (
     select
         *,
-        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
+        max(if(cdc_row_delta >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_high,
-        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
+        max(if(cdc_row_delta >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ before }}
         ) as cdc_high_before,
@@ -400,7 +400,7 @@ counted as (
         -- here, not where effects are shuffled: a lambda keeps Spark from compiling a step with those around it
         transform(cdc_after.cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_found = 1 as cdc_existed,
-        greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
+        greatest(0, cdc_sum - cdc_row_delta + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
     from counts
 ),
@@ -444,7 +444,7 @@ filled as (
     from carried
 ),
 
-compared as (
+rows_with_previous as (
     select
         *,
         lag(cdc_row) over (
@@ -454,7 +454,7 @@ compared as (
 ),
 
 -- Rule 9: an event that changes no value gives none.
-judged as (
+effects_with_outcome as (
     select
         *,
         cdc_arrives
@@ -464,7 +464,7 @@ judged as (
         ) as cdc_sets_value,
         cdc_exists_before and not cdc_exists_after as cdc_takes_away,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_event
-    from compared
+    from rows_with_previous
 ),
 {% if granularity == 'commit' %}
 -- One row for each key and transaction: that with the last value, else the last. What else the transaction did to the
@@ -500,7 +500,7 @@ transactions as (
             {{ transaction_window | indent(12) }}
             {{ whole }}
         ) as cdc_last_step
-    from judged
+    from effects_with_outcome
 ),
 
 steps as (
@@ -538,7 +538,7 @@ steps as (
         cdc_event as cdc_step,
         cdc_takes_away as cdc_ends,
         false as cdc_continues
-    from judged
+    from effects_with_outcome
 ),
 {% endif %}
 -- A version lasts until the next step of its key, or the first truncate if that comes before. It stands in the last
@@ -603,14 +603,14 @@ versions as (
 
 {#- The transactions after which keys are not plain (see _versions): what brings the effects of a key together, in each
     transaction that both adds and removes its row, does not carry the whole row, or has an effect that is `truncated`. -#}
-{%- macro _entangled_transactions(table, effects, truncated) -%}
-    {%- set together = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
-select {{ together }}
+{%- macro _complex_transactions(table, effects, truncated) -%}
+    {%- set group = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
+select {{ group }}
 from {{ effects }}
-where cdc_adds <> 0 or cdc_after.cdc_present_columns is not null or {{ truncated }}
-group by {{ together }}, xxhash64(cdc_commit_sequence)
+where cdc_row_delta <> 0 or cdc_after.cdc_present_columns is not null or {{ truncated }}
+group by {{ group }}, xxhash64(cdc_commit_sequence)
 having
-    (max(cdc_adds) > 0 and min(cdc_adds) < 0)
+    (max(cdc_row_delta) > 0 and min(cdc_row_delta) < 0)
     or count(cdc_after.cdc_present_columns) > 0
     or count_if({{ truncated }}) > 0
 {%- endmacro -%}
@@ -619,10 +619,10 @@ having
 {#- Of an effect on a plain key that had the row `found`, or none: whether it leaves the key with another, or without one. -#}
 {%- macro _plain_change(table, found) -%}
 (
-    cdc_adds >= 0
+    cdc_row_delta >= 0
     and not ({{ spark_cdc._is_same_row('cdc_after.cdc_row', found ~ '.cdc_row', table.collated) | indent(8) }})
 )
-or (cdc_adds < 0 and {{ found }} is not null)
+or (cdc_row_delta < 0 and {{ found }} is not null)
 {%- endmacro -%}
 
 

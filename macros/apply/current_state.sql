@@ -11,7 +11,7 @@
     {%- endif -%}
     {%- do spark_cdc._declare({
         'builds': 'current_state', 'changes': changes, 'table': table, 'keep_deleted': keep_deleted,
-        'definition': [table, keep_deleted],
+        'fingerprint_of': [table, keep_deleted],
     }) -%}
 {{ spark_cdc._current_state(changes, table, keep_deleted) }}
 {%- endmacro -%}

@@ -12,7 +12,7 @@
     {%- endif -%}
     {%- do spark_cdc._declare({
         'builds': 'history', 'changes': changes, 'table': table, 'granularity': granularity,
-        'definition': [table, granularity],
+        'fingerprint_of': [table, granularity],
     }) -%}
 {{ spark_cdc._history(changes, table, granularity) }}
 {%- endmacro -%}

@@ -12,9 +12,9 @@
 {%- macro _call_of_decoder(me, builds, decoder, spec) -%}
     {%- for part in ('events', 'quarantine', 'raw_counts') -%}{%- do spark_cdc._part_of_decoder(me, part, decoder) -%}{%- endfor -%}
     {%- do spark_cdc._check_spec(me, decoder, spec) -%}
-    {%- set definition, lookups = {}, {} -%}
+    {%- set data, lookups = {}, {} -%}
     {%- for name, value in spec.items() if name not in ('relation', 'lookups', 'as_of', 'decoder') -%}
-        {%- do definition.update({name: value}) -%}
+        {%- do data.update({name: value}) -%}
     {%- endfor -%}
     {%- for name, relation in (spec.lookups or {}).items() -%}
         {%- do lookups.update({name: relation.schema ~ '.' ~ relation.identifier if relation else none}) -%}
@@ -23,7 +23,7 @@
         'builds': builds,
         'decoder': decoder,
         'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, answers=none, state=none, decoded=none)),
-        'definition': dict(definition, lookups=lookups),
+        'fingerprint_of': dict(data, lookups=lookups),
     }) }}
 {%- endmacro -%}
 

@@ -10,12 +10,12 @@
 {%- macro _run_decoded(run) -%}
     {%- set resume = spark_cdc._part_of_decoder('cdc_incremental', 'resume', run.call.decoder, is_optional=true) -%}
     {%- do run.update({
-        'raw': spark_cdc._helper('raw_' ~ run.suffix) if run.is_full
+        'raw': spark_cdc._side_table('raw_' ~ run.suffix) if run.is_full
             else this.incorporate(path={'identifier': run.properties['spark_cdc.raw']}, type='table'),
-        'replaced': spark_cdc._helper('replaced'),
-        'missing': spark_cdc._helper('missing_' ~ run.suffix),
-        'read': spark_cdc._helper('read_' ~ run.suffix),
-        'groups': spark_cdc._helper('groups_' ~ run.suffix),
+        'retracted': spark_cdc._side_table('replaced'),
+        'missing': spark_cdc._side_table('missing_' ~ run.suffix),
+        'to_decode': spark_cdc._side_table('rows_' ~ run.suffix),
+        'groups': spark_cdc._side_table('groups_' ~ run.suffix),
         'answers': this.incorporate(path={'identifier': run.properties['spark_cdc.answers']}, type='table')
             if run.properties.get('spark_cdc.answers') and not run.is_full else none,
         'resume': resume,
@@ -23,7 +23,7 @@
     }) -%}
     {%- do spark_cdc._keep_as_of(run) -%}
     {%- do spark_cdc._add_dependencies(run) -%}
-    {%- if not run.is_full and run.raw.identifier | lower not in run.helpers -%}
+    {%- if not run.is_full and run.raw.identifier | lower not in run.side_tables -%}
         {{ spark_cdc._stop(
             'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
             'to build the model anew from the rows that the raw relation has now',
@@ -42,9 +42,9 @@
             'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
         }) -%}
     {%- else -%}
-        {%- do spark_cdc._read_new_rows(run) -%}
-        {%- set extent = 'anew' if run.is_other else spark_cdc._extent(run) -%}
-        {%- if extent == 'anew' -%}
+        {%- do spark_cdc._find_new_rows(run) -%}
+        {%- set extent = 'rebuild' if run.is_other else spark_cdc._extent(run) -%}
+        {%- if extent == 'rebuild' -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.spec.relation)) -%}
             {%- do spark_cdc._keep_undecoded_rows(run) -%}
             {%- do spark_cdc._decode_all(run, {'spark_cdc.generation': run.batch}) -%}
@@ -66,7 +66,7 @@
     {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if'] -%}
     {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
     {%- set given = dependencies(dict(
-        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.read),
+        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.to_decode),
         built=run.target, builds=run.call.builds, answers=run.answers
     )) if dependencies else {} -%}
     {%- set wrong = given.keys() | reject('in', keys) | list -%}
@@ -82,7 +82,7 @@
         'dependencies': given,
         'kept_by': kept_by,
         'is_regrouped': is_regrouped,
-        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.definition,
+        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.fingerprint,
     }) -%}
 {%- endmacro -%}
 
@@ -126,7 +126,7 @@
     {%- if not part or not run.call.spec.lookups.values() | select | list -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set answers = spark_cdc._helper('answers_' ~ run.suffix) -%}
+    {%- set answers = spark_cdc._side_table('answers_' ~ run.suffix) -%}
     {%- set select = part(dict(run.call.spec, relation=relation, answers=run.answers, **dict(more))) -%}
     {%- set sql -%}
 create table {{ answers }} using parquet as
@@ -183,15 +183,15 @@ left anti join {{ affected.groups }} as affected
 {#- An increment. -#}
 {%- macro _decode_new_rows(run, extent) -%}
     {%- if not run.has_new_rows -%}{%- do spark_cdc._begin_increment(run) -%}{%- endif -%}
-    {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new') if run.has_new_rows else none} -%}
-    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new') if run.has_new_rows else none} -%}
+    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
     {%- set is_events = run.call.builds == 'events' -%}
     {%- set affected, sql = {}, '' -%}
     {%- if extent == 'groups' -%}
-        {%- set affected = spark_cdc._read_affected_rows(run) -%}
-        {%- set rows_read = spark_cdc._raw_columns_of(run, run.read) -%}
-        {%- do spark_cdc._ask(run, rows_read, more, affected) -%}
-        {%- set decoded = spark_cdc._decoded(run, rows_read, dict(more, answers=run.answers)) -%}
+        {%- set affected = spark_cdc._add_affected_rows(run) -%}
+        {%- set rows_to_decode = spark_cdc._raw_columns_of(run, run.to_decode) -%}
+        {%- do spark_cdc._ask(run, rows_to_decode, more, affected) -%}
+        {%- set decoded = spark_cdc._decoded(run, rows_to_decode, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
             else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
@@ -202,10 +202,10 @@ left anti join {{ affected.groups }} as affected
     {%- endif -%}
     {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
     {#- else a row that another run has just added is there twice -#}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- if is_events -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
-        {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
         {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
             if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
         {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
@@ -220,17 +220,17 @@ left anti join {{ affected.groups }} as affected
 {%- endmacro -%}
 
 
-{#- Adds to `run.read`, which has the new rows, the older ones that are decoded with them, and says which groups are affected:
+{#- Adds to `run.to_decode`, which has the new rows, the older ones that are decoded with them, and says which groups are affected:
     a relation with their cdc_group, and the bounds between which they lie. Rows in which only an identity is shared with
     theirs are read, too, as cdc_is_context: what is made of those stays as it is. Of rows without a group, the deliveries of the
     same row are read, for their number, and those with such an identity. -#}
-{%- macro _read_affected_rows(run) -%}
+{%- macro _add_affected_rows(run) -%}
     {%- set dependencies = run.dependencies -%}
     {%- set names = spark_cdc._kept_columns(run) -%}
-    {%- set groups = run.read -%}
+    {%- set groups = run.to_decode -%}
     {%- if not run.has_new_rows -%}
         {%- do run_query(
-            'create table ' ~ run.read ~ ' using parquet as\nselect ' ~ names ~ spark_cdc._flags(run, 'true')
+            'create table ' ~ run.to_decode ~ ' using parquet as\nselect ' ~ names ~ spark_cdc._flags(run, 'true')
             ~ ' from ' ~ run.raw ~ ' limit 0'
         ) -%}
     {%- endif -%}
@@ -239,7 +239,7 @@ left anti join {{ affected.groups }} as affected
         {%- set sql -%}
 create table {{ run.groups }} using parquet as
 select distinct cdc_group from (
-    select cdc_group from {{ run.read }}
+    select cdc_group from {{ run.to_decode }}
     {%- if dependencies.again %}
     union all
     select cdc_group from (
@@ -249,7 +249,7 @@ select distinct cdc_group from (
     {%- if dependencies.identity %}
     union all
     select cdc_group from {{ run.raw }}
-    where cdc_identity in (select cdc_identity from {{ run.read }})
+    where cdc_identity in (select cdc_identity from {{ run.to_decode }})
     {%- endif %}
 ) as affected
 where cdc_group is not null
@@ -263,10 +263,10 @@ where cdc_group is not null
             ~ '\n    and cdc_group in (select cdc_group from ' ~ groups ~ ')' -%}
     {%- endif -%}
     {%- set sql -%}
-insert into {{ run.read }} ({{ names }}, cdc_is_new{{ ', cdc_is_context' if dependencies.identity }})
+insert into {{ run.to_decode }} ({{ names }}, cdc_is_new{{ ', cdc_is_context' if dependencies.identity }})
     {%- if dependencies.identity %}
 with identities as (
-    select cdc_identity from {{ run.read }}
+    select cdc_identity from {{ run.to_decode }}
     union
     select cdc_identity from {{ run.raw }}
     where
@@ -286,7 +286,7 @@ from {{ run.raw }}
 where
     cdc_group is null
     and (
-        (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }} where cdc_group is null)
+        (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.to_decode }} where cdc_group is null)
         {{ 'or cdc_identity in (select cdc_identity from identities)' if dependencies.identity }}
     )
     {%- if dependencies.identity %}
@@ -305,7 +305,7 @@ where
     {{ return(run.affected) }}
 {%- endmacro -%}
 
-{#- What `run.read` says of a row besides the columns that are kept. -#}
+{#- What `run.to_decode` says of a row besides the columns that are kept. -#}
 {%- macro _flags(run, is_new, is_context='false') -%}
     , {{ is_new }} as cdc_is_new{{ ', ' ~ is_context ~ ' as cdc_is_context' if run.dependencies.identity }}
 {%- endmacro -%}
@@ -359,8 +359,8 @@ from (
 {%- macro _changes_in_quarantine(run, decoded) -%}
     {%- set has_context = run.dependencies.identity -%}
     {{ return(spark_cdc._difference_of_entries(
-        run, run.read ~ (' where not cdc_is_context' if has_context else ''), decoded,
-        'raw in (select cdc_raw from rows_read)' if has_context else none
+        run, run.to_decode ~ (' where not cdc_is_context' if has_context else ''), decoded,
+        'raw in (select cdc_raw from rows_to_decode)' if has_context else none
     )) }}
 {%- endmacro -%}
 
@@ -370,7 +370,7 @@ with entries as (
     {{ made | indent(4) }}
 ),
 
-rows_read as (
+rows_to_decode as (
     select distinct {{ spark_cdc.raw_json(run.call.spec.raw_columns) | indent(4) }} as cdc_raw
     from {{ rows }}
 )
@@ -381,7 +381,7 @@ select
     cast(null as string) as reason,
     cast(null as string) as detail,
     cdc_raw as raw
-from rows_read
+from rows_to_decode
 where cdc_raw in (select raw from {{ run.target }})
 union all
 select
@@ -399,29 +399,29 @@ where {{ condition }}
 {#- Keeps the events that are taken out or replaced: the models built on this one compute the keys that these name anew, and by
     any of their columns a view may have left them out. Written before the model: a run that is killed between has kept too
     much, which harms nothing. -#}
-{%- macro _keep_replaced_events(run, increment) -%}
-    {%- set replaced -%}
+{%- macro _keep_retracted_events(run, increment) -%}
+    {%- set retracted -%}
 select
     cdc_old.*,
     cdc_batch
 from {{ increment }}
 where cdc_old is not null
     {%- endset -%}
-    {%- if run_query('select 1 from (' ~ replaced ~ ') as replaced limit 1') | length > 0 -%}
+    {%- if run_query('select 1 from (' ~ retracted ~ ') as retracted limit 1') | length > 0 -%}
         {#- what was kept before the model was last made anew counts no more, and may have other columns -#}
-        {%- set generation = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
-        {%- if spark_cdc._is_there(run.replaced)
-            and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
-            {%- do run_query('insert into ' ~ run.replaced ~ ' by name\n' ~ replaced) -%}
+        {%- set epoch = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
+        {%- if spark_cdc._is_there(run.retracted)
+            and spark_cdc._properties(run.retracted).get('spark_cdc.generation') == epoch['spark_cdc.generation'] -%}
+            {%- do run_query('insert into ' ~ run.retracted ~ ' by name\n' ~ retracted) -%}
         {%- else -%}
             {#- made under another name: what a run that was killed here has left stands in nobody's way -#}
-            {%- set made = spark_cdc._helper('replaced_' ~ run.suffix) -%}
+            {%- set made = spark_cdc._side_table('replaced_' ~ run.suffix) -%}
             {%- do run_query(spark_cdc._create_as(
-                run, made, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
+                run, made, retracted, dict(epoch, **spark_cdc._statistics_of_model(run))
             )) -%}
-            {%- do spark_cdc._check_claim(run) -%}
-            {%- do spark_cdc._drop(run.replaced) -%}
-            {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.replaced) -%}
+            {%- do spark_cdc._check_lock(run) -%}
+            {%- do spark_cdc._drop(run.retracted) -%}
+            {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.retracted) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}

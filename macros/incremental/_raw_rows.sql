@@ -77,7 +77,7 @@ from {{ relation }}
     {%- if not run.has_new_rows -%}
         {{ return(kept) }}
     {%- endif -%}
-    {{ return(kept[:-1] ~ ' union all ' ~ spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new')[1:]) }}
+    {{ return(kept[:-1] ~ ' union all ' ~ spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new')[1:]) }}
 {%- endmacro -%}
 
 {#- The type that a raw column has where the rows that were read are kept: not each format has all. -#}
@@ -102,10 +102,10 @@ from {{ relation }}
     {{ return(spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)) }}
 {%- endmacro -%}
 
-{#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
+{#- Writes the raw rows that were not read yet into `run.to_decode`, if there are any, which `run.has_new_rows` says. A row that is
     there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
     then sends to where the rows are, of which none but the new ones are shuffled. -#}
-{%- macro _read_new_rows(run) -%}
+{%- macro _find_new_rows(run) -%}
     {%- set kept = {} -%}
     {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group', 'cdc_identity') -%}
         {%- do kept.update({name | lower: data_type}) -%}
@@ -185,7 +185,7 @@ having sum(cdc_times) > 0
     {%- endif -%}
     {%- do spark_cdc._begin_increment(run) -%}
     {%- set new_rows -%}
-create table {{ run.read }} using parquet as
+create table {{ run.to_decode }} using parquet as
 with delivered as (
     {{ delivered | indent(4) }}
 ),
@@ -210,7 +210,7 @@ from numbered
 where cdc_number <= cdc_times
     {%- endset -%}
     {%- do run_query(new_rows) -%}
-    {%- do spark_cdc._keep_watermark(run, run.read) -%}
+    {%- do spark_cdc._keep_watermark(run, run.to_decode) -%}
 {%- endmacro -%}
 
 {#- What a run does as soon as it knows that it has something to write. -#}
@@ -220,7 +220,7 @@ where cdc_number <= cdc_times
 {%- endmacro -%}
 
 {%- macro _drop_new_rows(run) -%}
-    {%- for relation in [run.missing] + ([run.read] if run.has_new_rows or run.affected else []) -%}
+    {%- for relation in [run.missing] + ([run.to_decode] if run.has_new_rows or run.affected else []) -%}
         {%- do spark_cdc._drop(relation) -%}
     {%- endfor -%}
     {%- if run.affected and run.affected.groups == run.groups -%}{%- do spark_cdc._drop(run.groups) -%}{%- endif -%}
@@ -232,7 +232,7 @@ where cdc_number <= cdc_times
     {%- if run.is_regrouped -%}
         {%- do spark_cdc._regroup_raw_rows(run) -%}
     {%- elif run.has_new_rows -%}
-        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': ''}) -%}
         {%- do spark_cdc._keep_new_rows(run) -%}
     {%- endif -%}
@@ -240,7 +240,7 @@ where cdc_number <= cdc_times
 
 {#- Writes the rows that were read and the new ones into another table, with what the dependencies say now. -#}
 {%- macro _regroup_raw_rows(run) -%}
-    {%- set kept, regrouped = run.raw, spark_cdc._helper('raw_' ~ run.suffix) -%}
+    {%- set kept, regrouped = run.raw, spark_cdc._side_table('raw_' ~ run.suffix) -%}
     {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
     {%- set sql -%}
 select
@@ -250,7 +250,7 @@ from (
     select {{ names }} from {{ kept }}
     {%- if run.has_new_rows %}
     union all
-    select {{ names }} from {{ run.read }}
+    select {{ names }} from {{ run.to_decode }}
     {%- endif %}
 ) as rows_read
     {%- if run.dependencies.keeps %}
@@ -258,7 +258,7 @@ where ({{ run.dependencies.keeps }}) is not false
     {%- endif %}
     {%- endset -%}
     {%- do run_query(spark_cdc._create_as(run, regrouped, sql, spark_cdc._statistics_of_raw(run))) -%}
-    {%- do spark_cdc._check_claim(run, kept) -%}
+    {%- do spark_cdc._check_lock(run, kept) -%}
     {%- do run.update({'raw': regrouped}) -%}
     {%- do spark_cdc._store_properties(run, {
         'spark_cdc.definition': '', 'spark_cdc.raw': regrouped.identifier, 'spark_cdc.raw_added_to': 0,
@@ -278,9 +278,9 @@ where ({{ run.dependencies.keeps }}) is not false
         {{ return(none) }}
     {%- endif -%}
     {%- set names = spark_cdc._kept_columns(run) -%}
-    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
+    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.to_decode ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
@@ -290,13 +290,13 @@ where ({{ run.dependencies.keeps }}) is not false
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1, 'spark_cdc.raw_is_partial': ''}) -%}
         {%- endif -%}
     {%- else -%}
-        {%- do run.update({'raw': spark_cdc._helper('raw_' ~ run.suffix)}) -%}
+        {%- do run.update({'raw': spark_cdc._side_table('raw_' ~ run.suffix)}) -%}
         {%- do run_query(spark_cdc._create_as(
             run, run.raw,
             'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
             ~ '\nunion all\n' ~ new_rows
         )) -%}
-        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, {
             'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.raw_is_partial': ''
         }) -%}

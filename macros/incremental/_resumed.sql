@@ -31,7 +31,7 @@
 {#- The spec of the call with what a reading has besides. -#}
 {%- macro _spec_of_stream(run, more) -%}
     {{ return(dict(
-        run.call.spec, decoded=spark_cdc._helper('decoded_' ~ run.suffix), reread=spark_cdc._helper('reread_' ~ run.suffix),
+        run.call.spec, decoded=spark_cdc._side_table('decoded_' ~ run.suffix), reread=spark_cdc._side_table('reread_' ~ run.suffix),
         **dict(more)
     )) }}
 {%- endmacro -%}
@@ -44,18 +44,18 @@
 
 {#- Writes the state after a reading, and gives its relation. -#}
 {%- macro _write_state(run, spec) -%}
-    {%- set state = spark_cdc._helper('state_' ~ run.suffix) -%}
+    {%- set state = spark_cdc._side_table('state_' ~ run.suffix) -%}
     {%- do run_query('create table ' ~ state ~ ' using parquet as\n' ~ run.resume(spec).state) -%}
     {{ return(state) }}
 {%- endmacro -%}
 
 {#- An increment. -#}
 {%- macro _resume_with_new_rows(run) -%}
-    {%- set added = spark_cdc._helper('added_' ~ run.suffix) -%}
-    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- set added = spark_cdc._side_table('added_' ~ run.suffix) -%}
+    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
     {#- of the rows that are new those that say something new -#}
     {%- do run_query(
-        'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.read
+        'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.to_decode
         ~ ' as rows_read\nleft anti join ' ~ run.raw ~ ' as known\n    on rows_read.cdc_hash_1 = known.cdc_hash_1'
         ~ ' and rows_read.cdc_hash_2 = known.cdc_hash_2'
     ) -%}
@@ -63,7 +63,7 @@
     {%- set state = this.incorporate(path={'identifier': state}, type='table') if state else none -%}
     {%- set spec = spark_cdc._spec_of_stream(run, {
         'relation': added, 'state': state, 'built': run.target, 'kept': spark_cdc._raw_columns_of(run, run.raw),
-        'new_rows': spark_cdc._raw_columns_of(run, run.read), 'all_rows': spark_cdc._all_raw_rows(run),
+        'new_rows': spark_cdc._raw_columns_of(run, run.to_decode), 'all_rows': spark_cdc._all_raw_rows(run),
     }) -%}
     {%- set goes_on = state is not none and spark_cdc._is_there(state)
         and run_query('select 1 from (\n' ~ run.resume(spec).breaks ~ '\n) as breaks limit 1') | length == 0 -%}
@@ -83,7 +83,7 @@
         {%- do run_query(
             'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._resumed_events(run, spec, made, goes_on)
         ) -%}
-        {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
         {%- do spark_cdc._check_partitions(run, increment) -%}
     {%- elif goes_on -%}
         {%- do spark_cdc._reread_rows(run, spec) -%}
@@ -94,7 +94,7 @@
     {%- endif -%}
 
     {#- from here until all is written no state fits: after a run that is killed the next one decodes all -#}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- do spark_cdc._store_properties(run, {'spark_cdc.state': ''}) -%}
     {%- if is_events -%}
         {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], none, spark_cdc._range_of_increment(increment)) -%}
@@ -138,10 +138,10 @@ left anti join {{ run.target }} as stored
 create table {{ spec.reread }} using parquet as
 select {{ names }} from {{ run.raw }}
 where
-    (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }})
+    (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.to_decode }})
     or {{ run.resume(spec).reread | indent(4) }}
 union all
-select {{ names }} from {{ run.read }}
+select {{ names }} from {{ run.to_decode }}
     {%- endset -%}
     {%- do run_query(sql) -%}
 {%- endmacro -%}

@@ -57,7 +57,7 @@
         'is_full': should_full_refresh() or not is_ours,
         'batch': batch,
         'suffix': modules.re.sub('[^0-9]', '', batch),
-        'definition': local_md5(tojson(call.definition)),
+        'fingerprint': local_md5(tojson(call.fingerprint_of)),
         'versions': {},
     } -%}
     {%- set can_be_replaced = existing is not none and (
@@ -71,7 +71,7 @@
         {%- do spark_cdc._make_view_again(run) -%}
     {%- endif -%}
     {%- if call.builds in ('events', 'quarantine') or spark_cdc._left_over(run) -%}
-        {%- do spark_cdc._claim(run) -%}
+        {%- do spark_cdc._lock(run) -%}
     {%- endif -%}
     {{ return(run) }}
 {%- endmacro -%}
@@ -105,17 +105,17 @@
 
 {#- Says that this run has the model, and takes it from whoever has it; drops what killed runs have left. A run that may turn
     out to have nothing to write does this no sooner than it knows. -#}
-{%- macro _claim(run) -%}
-    {%- if run.claim is defined -%}
+{%- macro _lock(run) -%}
+    {%- if run.lock is defined -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
-    {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
+    {%- do run.update({'lock': spark_cdc._side_table('run_' ~ run.suffix)}) -%}
+    {%- do run_query('create table ' ~ run.lock ~ ' (started_at timestamp) using parquet') -%}
     {%- set left_over = spark_cdc._left_over(run) -%}
     {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
     {#- after that, so that no run ends unseen; before what it has made is dropped -#}
     {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
-        {%- do spark_cdc._drop(run.claim) -%}
+        {%- do spark_cdc._drop(run.lock) -%}
         {{ exceptions.raise_compiler_error(
             'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' has ended after this one began, which therefore stops;'
             ~ ' nothing is wrong with the table. Run one at a time.'
@@ -129,7 +129,7 @@
     {%- for identifier in spark_cdc._named_in(run.properties_before) if identifier not in spark_cdc._named_in(run.properties) -%}
         {%- do spark_cdc._drop(this.incorporate(path={'identifier': identifier}, type='table')) -%}
     {%- endfor -%}
-    {%- if run.claim is defined -%}{%- do spark_cdc._drop(run.claim) -%}{%- endif -%}
+    {%- if run.lock is defined -%}{%- do spark_cdc._drop(run.lock) -%}{%- endif -%}
 {%- endmacro -%}
 
 {#- Gives a run that has something to write a greater number than those of the runs that wrote the model's events, also where
@@ -139,9 +139,9 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set later, relations = [], [run.target] -%}
-    {%- if run.replaced.identifier | lower in run.helpers -%}
-        {%- do run_query('refresh table ' ~ run.replaced) -%}
-        {%- do relations.append(run.replaced) -%}
+    {%- if run.retracted.identifier | lower in run.side_tables -%}
+        {%- do run_query('refresh table ' ~ run.retracted) -%}
+        {%- do relations.append(run.retracted) -%}
     {%- endif -%}
     {%- for relation in relations -%}
         {%- do later.append(run_query(
@@ -154,7 +154,7 @@
 {%- endmacro -%}
 
 {#- A relation that belongs to this model: <model>__cdc_<name>. -#}
-{%- macro _helper(name, of=none) -%}
+{%- macro _side_table(name, of=none) -%}
     {%- set of = of or this -%}
     {{ return(api.Relation.create(
         database=of.database, schema=of.schema, identifier=of.identifier ~ '__cdc_' ~ name, type='table'
@@ -205,27 +205,27 @@
     of them when it ends. -#}
 {%- macro _left_over(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
-    {%- set kept = spark_cdc._named_in(run.properties) + ([run.claim.identifier | lower] if run.claim is defined else []) -%}
+    {%- set kept = spark_cdc._named_in(run.properties) + ([run.lock.identifier | lower] if run.lock is defined else []) -%}
     {%- set a_day_ago = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.timedelta(days=1) -%}
     {%- set a_day_ago = a_day_ago.strftime('%Y%m%d%H%M%S%f') -%}
     {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|groups|answers|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
         ) -%}
         {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do run.update({'helpers': there}) -%}
+    {%- do run.update({'side_tables': there}) -%}
     {{ return(left_over) }}
 {%- endmacro -%}
 
 {#- Stops where another run of the model has begun after this one, before it can overwrite what that one does; and, before
     `relation` is changed, where that is no longer what this run read: so ended the last statement of a run that it overtook. -#}
-{%- macro _check_claim(run, relation=none) -%}
-    {%- if not spark_cdc._is_there(run.claim) -%}
+{%- macro _check_lock(run, relation=none) -%}
+    {%- if not spark_cdc._is_there(run.lock) -%}
         {{ exceptions.raise_compiler_error(
             'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, which therefore stops; nothing is'
             ~ ' wrong with the table. Run one at a time.'
@@ -233,7 +233,7 @@
     {%- elif relation is not none and relation.identifier in run.versions -%}
         {%- do run_query('refresh table ' ~ relation) -%}
         {%- if spark_cdc._was_written(run, relation, run.versions[relation.identifier]) -%}
-            {%- do spark_cdc._drop(run.claim) -%}
+            {%- do spark_cdc._drop(run.lock) -%}
             {{ exceptions.raise_compiler_error(
                 'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by a run of ' ~ this
                 ~ ' that began before; so this one stops, and the next one does its work. Run one at a time.'
@@ -442,7 +442,7 @@ as
 {%- macro _store_all(run, sql, properties) -%}
     {%- set sql = spark_cdc._as_contracted(sql) -%}
     {%- set properties = spark_cdc._all_properties(run, properties) -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_lock(run) -%}
     {%- if run.file_format == 'parquet' -%}
         {%- do spark_cdc._store_version(run, sql, properties, is_all=true) -%}
     {%- else -%}
@@ -456,8 +456,8 @@ as
         {%- do run.properties.update(properties) -%}
         {%- if is_checked -%}
             {%- do spark_cdc._check_partitions(run, run.target, sql) -%}
-            {%- do spark_cdc._check_claim(run) -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': run.definition}) -%}
+            {%- do spark_cdc._check_lock(run) -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': run.fingerprint}) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -492,7 +492,7 @@ as
     {%- set columns = names | join(', ') -%}
     {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
     {%- do spark_cdc._check_partitions(run, increment) -%}
-    {%- do spark_cdc._check_claim(run, run.target if is_any else none) -%}
+    {%- do spark_cdc._check_lock(run, run.target if is_any else none) -%}
     {%- if not is_any -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- elif run.file_format == 'parquet' -%}
@@ -547,7 +547,7 @@ when not matched and not increment.cdc_is_removed
 {%- macro _all_properties(run, properties) -%}
     {%- set all_properties = {
         'spark_cdc.file_format': run.file_format,
-        'spark_cdc.definition': run.definition,
+        'spark_cdc.definition': run.fingerprint,
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
         'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
         'spark_cdc.raw_added_to': run.properties.get('spark_cdc.raw_added_to', 0),
@@ -564,7 +564,7 @@ when not matched and not increment.cdc_is_removed
 
 {#- Parquet: the next table, then the view over it. -#}
 {%- macro _store_version(run, sql, properties, is_all=false) -%}
-    {%- set version = spark_cdc._helper(run.suffix) -%}
+    {%- set version = spark_cdc._side_table(run.suffix) -%}
     {%- call statement('main') -%}
         {{ spark_cdc._create_as(run, version, sql, is_model=true) }}
     {%- endcall -%}
@@ -573,7 +573,7 @@ when not matched and not increment.cdc_is_removed
     {%- if run.properties.get('spark_cdc.stored_in') -%}
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
     {%- endif -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_lock(run) -%}
     {%- set columns = [] -%}
     {%- for name in spark_cdc._described(version) -%}
         {%- set described = {} -%}
@@ -677,7 +677,7 @@ made as (
     ) as made
 ),
 
-compared as (
+differing_rows as (
     select
         made.cdc_row is null as cdc_is_removed,
         existing.cdc_row as cdc_old,
@@ -696,5 +696,5 @@ select
     cdc_is_removed,
     {{ 'cdc_old,' if keep_old }}
     cdc_row.*
-from compared
+from differing_rows
 {%- endmacro -%}

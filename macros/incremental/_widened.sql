@@ -57,7 +57,7 @@
     {%- set sql = spark_cdc._decoded(run, run.call.spec.relation) -%}
     {%- do spark_cdc._check_columns(run, sql) -%}
     {%- do spark_cdc._as_contracted(sql) -%}
-    {%- set kept, wider, columns = run.raw, spark_cdc._helper('raw_' ~ run.suffix ~ '0'), [] -%}
+    {%- set kept, wider, columns = run.raw, spark_cdc._side_table('raw_' ~ run.suffix ~ '0'), [] -%}
     {%- for name, data_type in run.call.spec.raw_columns.items() -%}
         {%- set quoted = spark_cdc._quote(name) -%}
         {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in widened else quoted) -%}
@@ -67,7 +67,7 @@
         ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')' -%}
     {%- do spark_cdc._note_version(run, kept) -%}
     {%- do run_query(spark_cdc._create_as(run, wider, spark_cdc._delivered(run, rows_read), spark_cdc._statistics_of_raw(run))) -%}
-    {%- do spark_cdc._check_claim(run, kept) -%}
+    {%- do spark_cdc._check_lock(run, kept) -%}
     {%- do spark_cdc._store_properties(run, {
         'spark_cdc.definition': '', 'spark_cdc.raw': wider.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.kept_by': run.kept_by,
     }) -%}

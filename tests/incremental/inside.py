@@ -10,15 +10,15 @@ from incremental.scenario import Place
 
 # Points of a run, as regular expressions over its statements.
 NEW_ROWS_FOUND = r"create table \S+__cdc_missing_"  # which raw rows are new is known
-NEW_ROWS_COPIED = r"create table \S+__cdc_read_"  # they are copied
+NEW_ROWS_COPIED = r"create table \S+__cdc_rows_"  # they are copied
 DIFFERENCE_KNOWN = r"create table \S+__cdc_increment_"  # what changes in the model is known
-KEYS_KNOWN = r"create table \S+__cdc_touched_"  # which keys change is known
-REPLACED_KEPT = r"(rename to|insert into) \S+__cdc_replaced\b"  # replaced events are written
-REPLACED_ASKED = r"show tables .* like '\w+__cdc_replaced'"  # somebody looks for them
+KEYS_KNOWN = r"create table \S+__cdc_keys_"  # which keys change is known
+RETRACTED_KEPT = r"(rename to|insert into) \S+__cdc_replaced\b"  # replaced events are written
+RETRACTED_ASKED = r"show tables .* like '\w+__cdc_replaced'"  # somebody looks for them
 KEEPS_ROWS = r"insert into \S+__cdc_raw_"  # new raw rows are added to those that were read
 
 
-def forget_definition(model: str) -> str:
+def forget_fingerprint(model: str) -> str:
     """Make the next run of a model take its call for another one."""
     return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.definition' = '')"
 
@@ -41,31 +41,31 @@ def file_format(place: Place, model: str) -> str:
     return properties(place, model)["spark_cdc.file_format"]
 
 
-def replaced_events(model: str) -> str:
+def retracted_events(model: str) -> str:
     """The table of the events that a model no longer has."""
     return f"{model}__cdc_replaced"
 
 
 def add_rows_found(kept: str) -> str:
     """Add the new rows of the run that goes on to the raw rows of the model `bad`."""
-    found = "{schema}.bad__cdc_read_{made}"
+    found = "{schema}.bad__cdc_rows_{made}"
     return f"insert into {kept} select * except (cdc_is_new) from {found} where cdc_is_new"
 
 
-def helpers(place: Place) -> list[str]:
+def side_tables(place: Place) -> list[str]:
     """The tables that the models of a scenario have besides themselves."""
     tables = [row[1] for row in place.sql("show tables in {schema}")]
     return sorted(name for name in tables if "__cdc_" in name)
 
 
-def claims(place: Place) -> list[str]:
+def locks(place: Place) -> list[str]:
     """The runs that have a model in hand."""
-    return [name for name in helpers(place) if "__cdc_run_" in name]
+    return [name for name in side_tables(place) if "__cdc_run_" in name]
 
 
 def versions(place: Place) -> list[str]:
     """The tables with rows of models on parquet: the model's now, and the one before."""
-    return [name for name in helpers(place) if re.search(r"__cdc_\d+$", name)]
+    return [name for name in side_tables(place) if re.search(r"__cdc_\d+$", name)]
 
 
 def left_over(model: str, kind: str, suffix: str) -> str:

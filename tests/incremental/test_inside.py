@@ -32,7 +32,7 @@ def test_nothing_new_writes_nothing(steps: Stepping) -> None:
 
 def test_leftovers_of_killed_runs_are_dropped(steps: Stepping) -> None:
     _, unclean, clean, _ = steps.check("nothing_new")
-    assert inside.left_over("current", "touched", OLD) not in unclean["there"]
+    assert inside.left_over("current", "keys", OLD) not in unclean["there"]
     assert len(unclean["made"]) == len(clean["made"]) + 1  # for that `current` is taken in hand
 
 
@@ -69,4 +69,4 @@ def test_a_model_is_made_again_from_all_rows_that_were_read(steps: Stepping) -> 
 def test_later_batches_compare_greater_where_the_clock_goes_back(steps: Stepping) -> None:
     batches = [FUTURE, *steps.check("clock")]
     assert batches == sorted(set(batches))
-    steps.check("clock_of_replaced")
+    steps.check("clock_of_retracted")

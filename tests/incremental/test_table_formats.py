@@ -58,7 +58,7 @@ def test_a_model_moves_to_a_table_format_and_back(steps: Stepping, lake: Warehou
 
 def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> None:
     looks = steps.check("amid")
-    assert [look["claims"] for look in looks] == [[]] * 4
+    assert [look["locks"] for look in looks] == [[]] * 4
     first, third = TWO[:1], [(3, "third")] * (lake.table_format == "delta")
     assert [look["kept"] for look in looks] == [first, first, TWO, TWO + third]
 

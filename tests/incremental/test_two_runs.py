@@ -145,8 +145,8 @@ SCENARIOS = (
 HELD = {
     "changes": ("changes", ""),
     "current_state": ("current", ""),
-    "replaced_meanwhile": ("current", inside.REPLACED_ASKED),
-    "read_amid": ("changes", inside.REPLACED_KEPT),
+    "replaced_meanwhile": ("current", inside.RETRACTED_ASKED),
+    "read_amid": ("changes", inside.RETRACTED_KEPT),
 }
 
 
@@ -164,13 +164,13 @@ def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRu
     steps.step(0)
     steps.step(1)
     with held(steps, HELD) as ended:
-        steps.looks["changes"].append(inside.claims(steps.places["changes"]))
+        steps.looks["changes"].append(inside.locks(steps.places["changes"]))
         steps.step(2)
         # else the run that waits finds nothing to write
         steps.places["changes"].sql(THIRD)
     steps.step(3)
     for name in HELD:
-        steps.looks[name].append(inside.claims(steps.places[name]))
+        steps.looks[name].append(inside.locks(steps.places[name]))
     return TwoRuns(steps, ended)
 
 

@@ -163,7 +163,7 @@ def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path)
     ]
     columns = [
         "(select count(distinct cdc_key_hash) from ({{ spark_cdc._effects(there, table) }}"
-        " {{ spark_cdc._entangled_transactions(table, 'effects', 'false') }})) as entangled"
+        " {{ spark_cdc._complex_transactions(table, 'effects', 'false') }})) as complex_keys"
     ]
     for number, call in enumerate(
         ("history({}, ['id'])", "history({}, ['id'], granularity='event')")
@@ -177,7 +177,7 @@ def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path)
     table += "{% set table = spark_cdc._changed_table('history', there, ['id'], none) %}"
     select = f"{{% if execute %}}{table} select {', '.join(columns)} {{% endif %}}"
     row = show(warehouse, consumer, select)
-    assert 100 < int(row.pop("entangled") or 0) < 500
+    assert 100 < int(row.pop("complex_keys") or 0) < 500
     assert set(map(str, row.values())) == {"0"}
 
 

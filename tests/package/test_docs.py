@@ -129,7 +129,7 @@ def test_every_property_and_side_table_is_told() -> None:
     text = (ROOT / "docs" / "incremental.md").read_text()
     macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").glob("*.sql"))
     properties = set(re.findall(r"'(spark_cdc\.[a-z_]+)'", macros))
-    tables = set(re.findall(r"_helper\('([a-z]+)_?'", macros))
+    tables = set(re.findall(r"_side_table\('([a-z]+)_?'", macros))
     assert len(properties) > 10 and len(tables) > 10
     missing = [name for name in sorted(properties) if f"`{name}`" not in text]
     missing += [name for name in sorted(tables) if f"`<model>__cdc_{name}" not in text]

@@ -50,7 +50,7 @@ def amid(table_format: str) -> Scenario:
 
     def look(place: Place) -> dict[str, Any]:
         kept = place.rows(inside.raw_rows(place, "changes"))
-        return {"claims": inside.claims(place), "kept": kept}
+        return {"locks": inside.locks(place), "kept": kept}
 
     last = {"changes": then(inside.NEW_ROWS_COPIED, sets.format(changes))} if is_delta else {}
     third = land("raw", (30, "I", 3, "third", "a", 1))

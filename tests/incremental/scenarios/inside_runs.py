@@ -26,10 +26,10 @@ FIRST_TWO = land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 
 def look(place: Place) -> dict[str, object]:
     return {
         "made": inside.tables_made(place),
-        "there": inside.helpers(place),
+        "there": inside.side_tables(place),
         "stored in": [inside.stored_in(place, model) for model in BOTH],
         "versions": inside.versions(place),
-        "claims": inside.claims(place),
+        "locks": inside.locks(place),
     }
 
 
@@ -46,7 +46,7 @@ NOTHING_NEW = Scenario(
         Step(land=(FIRST_TWO,), look=look),
         Step(
             land=(
-                f"create table {{schema}}.{inside.left_over('current', 'touched', OLD)}"
+                f"create table {{schema}}.{inside.left_over('current', 'keys', OLD)}"
                 " (id bigint) using parquet",
             ),
             look=look,
@@ -171,12 +171,12 @@ MADE_AGAIN = Scenario(
                 FIRST_TWO,
                 *(f"create table {{schema}}.{name} (id int) using parquet" for name in LEFT),
             ),
-            look=lambda place: (inside.stored_in(place, "changes"), inside.helpers(place)),
+            look=lambda place: (inside.stored_in(place, "changes"), inside.side_tables(place)),
         ),
         Step(
-            land=("truncate table {schema}.raw", inside.forget_definition("changes")),
+            land=("truncate table {schema}.raw", inside.forget_fingerprint("changes")),
             rows={"changes": [(1, "first"), (2, "first")]},
-            look=lambda place: (inside.stored_in(place, "changes"), inside.helpers(place)),
+            look=lambda place: (inside.stored_in(place, "changes"), inside.side_tables(place)),
         ),
     ),
 )
@@ -214,7 +214,7 @@ CLOCK = Scenario(
 
 # A batch that only takes an event back leaves its number elsewhere.
 CLOCK_OF_REPLACED = Scenario(
-    "clock_of_replaced",
+    "clock_of_retracted",
     models=BOTH,
     steps=(
         Step(land=(land("raw", (1, "I", 1, "first", "a", 1)), updated(3), updated(4))),
@@ -222,7 +222,7 @@ CLOCK_OF_REPLACED = Scenario(
             land=(land("raw", (4, "U", 1, "in conflict", "a", 1)),),
             run=("changes",),
             look=lambda place: inside.stored_again(
-                place, inside.replaced_events("changes"), "3999"
+                place, inside.retracted_events("changes"), "3999"
             ),
         ),
         Step(rows={"current": [(1, "at 3")]}),
