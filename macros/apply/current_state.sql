@@ -17,7 +17,7 @@
 {%- endmacro -%}
 
 
-{#- The rows of all keys, or, in an increment, of the keys that it touches: see _versions. -#}
+{#- The rows of all keys or, in an increment, of the affected keys: see _versions. -#}
 {%- macro _current_state(changes, table, keep_deleted, increment=none) -%}
     {%- set source = 'coalesce(cdc_end, cdc_begin)' if keep_deleted else 'cdc_begin' -%}
 {{ spark_cdc._versions(changes, table, 'commit', increment) }}

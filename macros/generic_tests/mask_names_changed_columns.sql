@@ -46,7 +46,7 @@ with updates as (
         and cdc_changed_columns is not null
 ),
 
--- of a column that the event does not carry nothing can be said
+-- a column that the event does not carry cannot be checked
 compared as (
     select
         cdc_sequence,

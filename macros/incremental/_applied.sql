@@ -1,8 +1,9 @@
 {#- Runs of models of current state and of history.
 
-    A run takes the change events that its model has not seen, finds the keys that they name, computes these keys anew and
-    puts the difference into the model. A key is computed from its earliest new event on, starting from the version that
-    was open there, which the model itself still has; where it has not, from all events of the key. -#}
+    A run takes the change events that its model has not seen. It finds the affected keys, computes them again, and writes
+    the difference into the model. A key is computed from its first new event on. The computation starts with the version
+    that was open there, which is stored in the model. If the model does not have it, the key is computed from all its
+    events. -#}
 
 {%- macro _run_applied(run) -%}
     {%- set call = run.call -%}
@@ -30,7 +31,7 @@
 {%- endmacro -%}
 
 
-{#- The select that the model is, or, in an increment, of the keys that it touches: see _versions. -#}
+{#- The model's SELECT; in an increment, only for the affected keys: see _versions. -#}
 {%- macro _applied(call, increment=none) -%}
     {%- if call.builds == 'history' -%}
         {{ return(spark_cdc._history(call.changes, call.table, call.granularity, increment)) }}
@@ -38,9 +39,9 @@
     {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment)) }}
 {%- endmacro -%}
 
-{#- The incremental model of change events that a node is, or is a view over: its `relation`, and the `texts` of the views over
-    it (empty where Spark does not tell). None where there is none, or a view was made over another one (`--defer`): then
-    everything is built anew each time. -#}
+{#- The incremental model of change events that a node is, or is a view over. `relation` is that model, and `texts` are the
+    views over it (empty where Spark does not tell). Gives none if there is no such model, or if a view was made over another
+    one (`--defer`). Every run then builds the whole model. -#}
 {%- macro _incremental_upstream(node, texts=[]) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' -%}
         {{ return(none) }}
@@ -59,7 +60,7 @@
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- The SQL of a view as it was made: what stands in its file may say something else with other variables. -#}
+{#- The SQL with which a view was made. Its file may give other SQL now, with other variables. -#}
 {%- macro _view_text(view) -%}
     {%- set texts = [] -%}
     {%- for row in run_query('describe extended ' ~ view) if row[0] == 'View Text' -%}
@@ -68,21 +69,22 @@
     {{ return(texts | last | default('', true)) }}
 {%- endmacro -%}
 
-{#- What the upstream has that the model has not seen: `last`, its last batch; `generation`; `new`, whether there is
-    anything; `from`, the first commit sequence it concerns; `affects_all`, whether every key is concerned. The upstream may be
-    amid a run, which writes what it replaces before it replaces it: such a batch is left to a later run. -#}
+{#- What the upstream has that the model has not seen. `last` is its last batch, `epoch` the run that last built it. `new`
+    says whether there are new events, and `from` is their first commit sequence. `affects_all` says whether every key is
+    affected. The upstream may be in the middle of a run, which writes retracted events before it changes the model. Such a
+    batch is left to a later run. -#}
 {%- macro _facts_of_upstream(run, upstream) -%}
     {%- if upstream is none -%}
         {{ return({'last': none, 'epoch': '', 'new': true, 'affects_all': true}) }}
     {%- endif -%}
     {%- set is_emptied = run.call.changes.limit == 0 -%}
     {%- set retracted = spark_cdc._side_table('replaced', of=upstream.relation) -%}
-    {#- what the body names was looked at anew when it was compiled -#}
+    {#- the relation that the body names was refreshed when the body was compiled -#}
     {%- if upstream.texts -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
-    {#- what makes the events others than before, altogether: the model made anew, a view changed -#}
+    {#- changes if all events may be different: the model was rebuilt, or a view has other SQL -#}
     {%- set epoch = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
         ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
-    {#- batches of another generation do not compare with what was applied -#}
+    {#- batches of another epoch cannot be compared with the batch that was applied -#}
     {%- set before = run.properties.get('spark_cdc.applied', '')
         if run.properties.get('spark_cdc.upstream') == epoch else '' -%}
     {%- set applied = spark_cdc._literal(before) -%}
@@ -90,13 +92,13 @@
     {%- if not is_emptied and spark_cdc._is_there(retracted) -%}
         {%- do run_query('refresh table ' ~ retracted) -%}
         {%- set of_retracted = run_query(spark_cdc._news_of(retracted, applied)).rows[0] -%}
-        {#- asked in this order: of a run that has ended by now the events are there to be read -#}
+        {#- in this order: if the run has ended by now, its events can be read -#}
         {%- set is_running = of_retracted[0] is not none and spark_cdc._is_there(spark_cdc._side_table('run_*', of=upstream.relation)) -%}
     {%- endif -%}
     {%- if of_retracted is not none and of_retracted[0] is not none -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
     {%- set of_events = run_query(spark_cdc._news_of(run.call.changes, applied)).rows[0] -%}
     {%- set last = [of_events[0] or before, before if is_running or not of_retracted else of_retracted[0] or before] | max -%}
-    {#- asked again, for what the events have by now: a run may have ended meanwhile, or go on -#}
+    {#- asked again, up to the batch of the events: a run may have ended meanwhile, or may still be writing -#}
     {%- if is_running or (of_events[0] or '') > ((of_retracted or [''])[0] or '') -%}
         {%- set of_retracted = none -%}
         {%- if not is_emptied and spark_cdc._is_there(retracted) -%}
@@ -119,7 +121,7 @@
     }) }}
 {%- endmacro -%}
 
-{#- Of the events after the batch `applied`: the last batch, the first commit sequence, and how many are truncates. -#}
+{#- For the events after the batch `applied`: the last batch, the first commit sequence, and the number of truncates. -#}
 {%- macro _news_of(events, applied) -%}
 select
     max(cdc_batch) as last_batch,
@@ -145,14 +147,14 @@ where cdc_batch > {{ applied }}
         else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- set prune = none -%}
     {%- if call.builds == 'history' and first != '' -%}
-        {#- not cdc_is_current: with a partition column in a condition like this, Delta passes over no file -#}
+        {#- not cdc_is_current: if such a condition names a partition column, Delta skips no files -#}
         {%- set prune = '(stored.cdc_valid_to_sequence is null or stored.cdc_valid_to_sequence >= '
             ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}
     {%- do run_query(
         'create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_affected_keys(run, changes, affected_keys, columns, prune)
     ) -%}
-    {#- asked first: what only other keys need takes Spark longer to plan than to run -#}
+    {#- asked first: Spark needs longer to plan the SQL for complex keys than to run it -#}
     {%- set not_plain = run_query(spark_cdc._complex_transactions(
         table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "cdc_operation = 'truncate'"
     ) ~ '\nlimit 1') -%}
@@ -164,7 +166,7 @@ select
 from {{ effects }}
 where cdc_stored is not null
     {%- endset -%}
-    {#- a key that is deleted, and about which the new events say nothing more, stays as it is -#}
+    {#- a deleted key stays as it is if the new events do not change it -#}
     {%- set goes = "existing.cdc_from = '' or not existing.cdc_is_deleted" if call.keep_deleted else 'true' -%}
     {%- set identity = table.key + (['cdc_valid_from_sequence'] if call.builds == 'history' else []) -%}
     {%- do run_query(
@@ -182,14 +184,14 @@ where cdc_stored is not null
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- The keys that the new events name, each with `cdc_from`: the commit sequence from which on it is computed anew, '' if
-    from its first event. -#}
+{#- The keys that the new events name, each with `cdc_from`: the commit sequence from which on it is computed. An empty text
+    means from its first event. -#}
 {%- macro _affected_keys(run, events) -%}
     {%- set key = run.call.table.key -%}
     {%- set applied = spark_cdc._literal(run.properties['spark_cdc.applied']) -%}
     {%- set is_new = 'cdc_batch > ' ~ applied ~ ' and cdc_batch <= ' ~ spark_cdc._literal(events.last) -%}
     {%- set key_list = spark_cdc._column_list(key) -%}
-    {#- what an event names: its key, and that of its before image -#}
+    {#- the keys that an event names: its own key, and the key of its before image -#}
     {%- set named -%}
 lateral view explode(
     case
@@ -238,14 +240,14 @@ select
 from named_keys
     {%- elif run.properties.get('spark_cdc.begun') %}
 
--- the last run was killed while it wrote: what the model has may be from before or after it
+-- the last run was killed while it wrote: rows of the model may be from before or after that run
 select
     {{ key_list }},
     '' as cdc_from
 from named_keys
     {%- else %},
 
--- the last commit that the model knows of these keys, where that does not lie before the new events
+-- the last commit of these keys that the model already applied, if it is not before the new events
 known_events as (
     select
         {{ keys | join(',\n') | indent(8) }},
@@ -276,7 +278,7 @@ known_keys as (
 
 select
     {{ spark_cdc._column_list(key, 'named_keys.') }},
-    -- the model has the row after the last change only: before that, and before a truncate, it is not known
+    -- the model has the row after the last change only: the row before that, or before a truncate, is unknown
     case
         when named_keys.cdc_is_retracted or known_keys.cdc_last >= named_keys.cdc_first then ''
         when named_keys.cdc_first <= (select max(cdc_last) from known_keys where cdc_is_truncate) then ''
@@ -288,9 +290,9 @@ left join known_keys
     {%- endif %}
 {%- endmacro -%}
 
-{#- What the events do to the affected_keys keys from `cdc_from` on, behind the row that each has there; the truncates; and, in
-    cdc_stored, what the model, with its `columns`, has of these keys: one read serves both, so not every row is an effect.
-    `prune` is a condition that all of these rows of the model meet. -#}
+{#- The effects of the events on the affected keys from `cdc_from` on, after the row that each key had there; and the
+    truncates. In cdc_stored it also gives the model's rows of these keys, with the model's `columns`. One read of the model
+    serves both, so not every row is an effect. `prune` is a condition that holds for all these rows of the model. -#}
 {%- macro _effects_on_affected_keys(run, changes, affected_keys, columns, prune) -%}
     {%- set table = run.call.table -%}
 {{ spark_cdc._effects(changes, table) }},
@@ -314,7 +316,7 @@ select
     {{ spark_cdc._effect_key(table) | indent(4) }},
     cdc_operation,
     cdc_place as cdc_sequence,
-    -- less than cdc_from, and more than all that is less: ~ sorts behind every character of a sequence
+    -- less than cdc_from, and greater than everything less than it: ~ sorts after every character of a sequence
     case
         when cdc_is_effect
             then concat(
@@ -349,8 +351,9 @@ from changes
 where cdc_operation = 'truncate'
 {%- endmacro -%}
 
-{#- The rows that the model has of the affected_keys keys. One that is open where the new events of its key begin is an effect:
-    it stands just before them, behind every truncate that it outlived; `_begin_of` finds its own place, cdc_place, again. -#}
+{#- The model's rows of the affected keys. A row that is open where the new events of its key begin is an effect. Its
+    position is just before these events, and after every truncate that it survived. Its own position is in cdc_place, where
+    `_begin_of` finds it again. -#}
 {%- macro _stored_rows_of_affected_keys(run, affected_keys, prune) -%}
     {%- if run.call.builds == 'history' -%}
         {%- set place = "concat(stored.cdc_valid_from_sequence, '~')" -%}

@@ -46,14 +46,14 @@ class WrongCall:
 
 
 APPLIED: list[tuple[str, str]] = [
-    ("changes, key=['id', 'nr']", "key names the column nr, which is not there"),
-    ("changes, key=['cdc_sequence']", "key names the column cdc_sequence, which is not there"),
+    ("changes, key=['id', 'nr']", "key names the column nr, which does not exist"),
+    ("changes, key=['cdc_sequence']", "key names the column cdc_sequence, which does not exist"),
     ("changes, key=[]", "key is empty"),
     ("changes, key='id'", "key is id"),
     ("changes, key={'id': 'bigint'}", "key is {'id': 'bigint'}"),
     ("changes, key=['id'], columns='note'", "columns is note"),
     ("changes, key=['id'], columns=misspelt", "columns is not defined"),
-    ("changes, key=['id'], columns=['nr']", "columns names the column nr, which is not there"),
+    ("changes, key=['id'], columns=['nr']", "columns names the column nr, which does not exist"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
     ("'erp.changes', key=['id']", "the relation is a text, erp.changes"),
     ("no_events, key=['id']", "it has no cdc_operation; it has no cdc_sequence"),
@@ -137,7 +137,7 @@ OTHERS: list[tuple[str, str, str]] = [
             ("none, changes, key=['id']", "decoder is None"),
             ("of=changes", "changes, whose body is not one call of a decoder"),
             ("of=ref('not_built')", "not_built, whose body is not one call of a decoder"),
-            ("of=ref('not_built'), key=['id']", "there are of and other arguments"),
+            ("of=ref('not_built'), key=['id']", "it has the argument of and others"),
             (
                 "none, changes, key=['id']",
                 f"the name of a decoder: {', '.join(decoders_built())}\n",
@@ -165,15 +165,15 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
 
 
 # Whose result would not be what the call gives: with these materializations, for all macros.
-INCREMENTAL = "is incremental, which adds what a run gives to what the runs before it gave"
+INCREMENTAL = "is incremental, which adds the rows of each run to the rows of earlier runs"
 MATERIALIZED: dict[str, str] = {
     "incremental": INCREMENTAL,
     "incremental', incremental_strategy='append": INCREMENTAL,
     "incremental', unique_key='cdc_sequence', incremental_strategy='merge": INCREMENTAL,
     "incremental', incremental_strategy='microbatch', event_time='cdc_commit_at', batch_size='day',"
     " begin='2026-01-01": INCREMENTAL,
-    "ephemeral": "is ephemeral: no relation that others could be built on",
-    "snapshot": "is a snapshot, which sees of each key one change a run",
+    "ephemeral": "is ephemeral: it has no relation that other models could read",
+    "snapshot": "is a snapshot, which sees at most one change of each key in a run",
 }
 
 
@@ -194,7 +194,7 @@ CASES = [
         for materialized, said in MATERIALIZED.items()
     ),
     *(wrong for format_ in every_format() for wrong in wrongly_materialized(format_)),
-    WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which the", DECLARED),
+    WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which has", DECLARED),
     WrongCall("current_state", "ref('brief'), key=['id']", "example:  {{ config(mat", DECLARED),
     *(wrong for format_ in every_format() for wrong in wrong_calls_of(format_)),
 ]

@@ -257,7 +257,7 @@ def test_without_a_connection_columns_have_to_be_declared(
         env={"SPARK_CDC_PORT": "1"},
         check=False,
     )
-    said = "is not asked for its columns (--no-introspect), and has none declared"
+    said = "is not queried for its columns (--no-introspect), and its YAML declares no columns"
     assert done.code != 0 and said in done.output
 
 

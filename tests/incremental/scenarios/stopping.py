@@ -49,7 +49,7 @@ EMPTY_TEXT = Scenario(
 )
 
 _CURRENT = {
-    "description": "What there is.",
+    "description": "The rows that exist.",
     "config": {
         "contract": {"enforced": True},
         "persist_docs": {"relation": True, "columns": True},
@@ -114,7 +114,7 @@ PROMISES = Scenario(
                 "untrue": "contract",
                 "two_calls": "one call of a decoder",
                 "commented_out": "one call of a decoder",
-                "half_commented": "nothing else but comments before and after it",
+                "half_commented": "with only comments before and after it",
                 "after_comment": "one call of a decoder",
                 "before_comment": "one call of a decoder",
                 "no_call": "one call of a decoder",
