@@ -1,4 +1,4 @@
-"""Incremental models: what a run does and does not, on small raw tables written by SQL."""
+"""Incremental models: the result of each run, on small raw tables written by SQL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Incremental models on Iceberg and Delta: what each format does in its own way.
+"""Incremental models on Iceberg and Delta, which work differently in some points.
 
-Some of it cannot be seen in rows: which files a run reads, and which it writes again. As in
-`test_inside.py` the names of what is inside come from `inside.py`.
+Some of these cannot be seen in rows: the files that a run reads, and those that it writes again. As
+in `test_inside.py` the names of the internals come from `inside.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from incremental.stepping import Stepping
 def steps(lake: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
     home = tmp_path_factory.mktemp(lake.table_format)
     tables = scenarios(lake.table_format, f"{home}/lake")
-    # one at a time: a setting of one scenario holds for all clients
+    # one at a time: a setting of one scenario applies to all clients
     return Stepping(lake, home, "formats", tables, at_a_time=1).run()
 
 
@@ -44,7 +44,7 @@ def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
 
 
 def test_what_goes_is_marked_and_its_file_stays(steps: Stepping, lake: Warehouse) -> None:
-    """Where that can be, Delta lists all files of a table for each plan: only where it is used."""
+    """A table that can have them makes Delta list all files for each plan, so only some can."""
     _, before, after = steps.check("unread")
     is_delta = lake.table_format == "delta"
     assert after["files"] == before["files"]

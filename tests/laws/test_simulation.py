@@ -1,4 +1,4 @@
-"""The simulation tells the truth: what it says in two ways agrees, and each rule has its example.
+"""The simulation is right: its two descriptions agree, and each rule has its example.
 
 Sections of the contract are cited as "rule n" (of its section 3).
 """
@@ -119,7 +119,7 @@ def test_current_state_is_the_last_state(workload: Workload) -> None:
 
 
 def events_of(*transactions: Sequence[Row]) -> list[Row]:
-    """Events from short ones: ``{"op": …, "id": …, "v": …, "w": …, "present": …, "was": …}``."""
+    """Events from a short form: ``{"op": …, "id": …, "v": …, "w": …, "present": …, "was": …}``."""
     events = []
     for commit, transaction in enumerate(transactions, start=1):
         for number, short in enumerate(transaction):
@@ -192,7 +192,7 @@ def test_rule_3_a_move_ends_one_key_and_begins_another() -> None:
         (1, 7, "1.0", "2.0", "insert", "update"),
         (2, 7, "2.0", None, "update", None),
     ]
-    # a null in the before image is unknown, and before images move nothing but updates
+    # a null in the before image is unknown, and only the before image of an update can move a row
     assert current([insert(1, 7)], [update(2, 8, was=None)]).keys() == {1, 2}
     assert current([insert(1, 7)], [insert(2, 8, was=1), load(3, 9, was=1)]).keys() == {1, 2, 3}
 
@@ -246,7 +246,7 @@ def test_rule_9_nothing_changed_nothing_made() -> None:
     assert len(versions([insert(1, None)], [insert(1, 5, present=["id"])])) == 1
     nan = float("nan")
     assert len(versions([insert(1, nan)], [update(1, -nan)])) == 1
-    # only what is in the result is compared
+    # only the columns of the result are compared
     steps = [insert(1, 1, 1)], [update(1, 1, 2)], [update(1, 2, 2)]
     assert len(versions(*steps, columns=["w"])) == 2
     assert current(*steps, columns=[])[1] == (None, None, "insert", "1.0")
@@ -257,7 +257,7 @@ def test_rule_10_what_an_insert_does_not_carry() -> None:
     assert current([insert(1, 1, 1)], [sparse])[1][:2] == (5, 1)
     assert current([insert(1, 1, 1)], [delete(1), sparse])[1][:2] == (5, None)
     assert current([insert(1, 1, 1)], [insert(1, 2, 2), delete(1), sparse])[1][:2] == (5, 2)
-    # nor does an update take anything over from a deleted row
+    # an update does not take values from a deleted row either
     assert (
         current([insert(1, 1, 1)], [delete(1)], [update(1, 5, present=["id", "v"])])[1][1] is None
     )

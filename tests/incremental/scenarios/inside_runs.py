@@ -1,4 +1,4 @@
-"""Runs that find nothing new, that clean up, and that come after a clock went back."""
+"""Runs that find no new rows, that clean up, and that run after a clock went back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def look(place: Place) -> dict[str, object]:
 
 
 OLD = "20260101"
-# The view between has a column of its own.
+# The view in between has a column of its own.
 NOTHING_NEW = Scenario(
     "nothing_new",
     models={
@@ -63,7 +63,7 @@ NOTHING_NEW = Scenario(
     ),
 )
 
-# With a type that not every select keeps.
+# With a type that some selects do not preserve.
 PADDED = (
     "(header__change_seq string, header__change_oper string, id bigint, note string, part char(5))"
     " using parquet"
@@ -113,7 +113,7 @@ BEFORE: set[Path] = set()
 
 
 def hide_new_files(place: Place) -> int:
-    """Let the server list the tables without the files that the run has added."""
+    """Make the server list the tables without the files that the run has added."""
     added = set(inside.raw_row_files(place)) - BEFORE
     for file in added:
         file.rename(file.with_name("." + file.name))
@@ -160,8 +160,8 @@ LEFT = [
     inside.left_over("changes", kind, suffix)
     for kind, suffix in (("raw", NOW), ("run", NOW), ("raw", OLD))
 ]
-# In the first run there are tables as runs leave them that were killed or overtaken. In the second
-# the model is made again from all rows that were read, as docs/operations.md has it.
+# Before the first run there are tables as killed runs leave them. In the second run the model is
+# built again from all rows that were read, as docs/operations.md describes it.
 MADE_AGAIN = Scenario(
     "made_again",
     models={"changes": decoded()},
@@ -212,7 +212,7 @@ CLOCK = Scenario(
     ),
 )
 
-# A batch that only takes an event back leaves its number elsewhere.
+# If a batch only retracts an event, its number is in another table.
 CLOCK_OF_REPLACED = Scenario(
     "clock_of_retracted",
     models=BOTH,
