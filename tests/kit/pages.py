@@ -39,7 +39,7 @@ class Block:
 
 
 def upkeep(*begins: str) -> tuple[str, ...]:
-    """Give the statements of docs/operations.md that begin so; `{}` stands for the table."""
+    """Give the statements of docs/operations.md with this beginning; `{}` replaces the table."""
     page = ROOT / "docs" / "operations.md"
     found = [block.text.strip() for block in blocks(page) if block.text.startswith(begins)]
     assert len(found) >= len(begins)

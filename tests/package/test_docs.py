@@ -31,7 +31,7 @@ from scripts import reference
 
 # Each heading of a page in docs/formats, in this order.
 HEADINGS = ["What lands", "How it is read", "Quarantine codes", "Limits", "How to get it"]
-# What a block may be. A `text` is a fragment; a `jinja` is built in another test.
+# The kinds of blocks. A `text` is a fragment; a `jinja` is built in another test.
 TAGS = {"sql", "yaml", "sh", "python", "mermaid", "text", "jinja"}
 
 
@@ -147,7 +147,7 @@ def test_blocks_say_what_they_are(page: Path) -> None:
 
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=lambda block: block.name)
 def test_yaml(block: Block) -> None:
-    """It can be parsed, and the tests of the package that it names are there."""
+    """It can be parsed, and the tests of the package that it names exist."""
     assert isinstance(yaml.safe_load(block.text), dict)
     tests = set(re.findall(r"\bspark_cdc\.(\w+)", block.text))
     files = {path.stem for path in (ROOT / "macros" / "generic_tests").glob("*.sql")}
@@ -156,7 +156,7 @@ def test_yaml(block: Block) -> None:
 
 @pytest.mark.parametrize("block", all_blocks("python"), ids=lambda block: block.name)
 def test_python(block: Block) -> None:
-    """It can be parsed, and what it imports from the package is there."""
+    """It can be parsed, and the names that it imports from the package exist."""
     for node in ast.walk(ast.parse(block.text)):
         if isinstance(node, ast.ImportFrom):
             module = __import__(str(node.module), fromlist=["x"])
@@ -177,7 +177,7 @@ def commands_of(block: Block) -> Iterator[list[str]]:
                 command.append(word)
 
 
-# Of the system, or of other projects.
+# Programs of the system, or of other projects.
 FOREIGN = {"python3", ".", "pip", "export", "echo", "uvx", "beeline", "pre-commit"}
 
 

@@ -1,4 +1,4 @@
-"""`make release` in a repository of its own: what it writes, and when it refuses."""
+"""`make release` in a repository of its own: the changes that it makes, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make` and what it calls, where the machine is not as one would wish: without Spark."""
+"""`make` and its scripts on machines that lack something: without Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(path: Path, *lines: str, shell: str = "/bin/sh") -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with what the tests below need of one."""
+    """A checkout with the files that the tests below need."""
     made = tmp_path / "checkout"
     shutil.copytree(ROOT / "scripts", made / "scripts")
     shutil.copy(ROOT / "Makefile", made)
@@ -32,9 +32,9 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run(checkout: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command there, with the programs in `bin` before all others."""
+    """Run a command there, with the programs in `bin` first on PATH."""
     path = f"{checkout.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    # `make test` has variables for the makes that it calls, and these are none of them.
+    # `make test` sets variables for the makes that it calls; these tests run without them.
     others = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     return subprocess.run(
         command,
@@ -47,7 +47,7 @@ def run(checkout: Path, *command: str, **variables: str) -> subprocess.Completed
 
 
 def python_of(checkout: Path, version: tuple[int, int]) -> str:
-    """A Python that says it is of this version; the environment it makes has a pip that works."""
+    """A Python that claims this version; the environment that it makes has a pip that works."""
     path = checkout.parent / "bin" / "a-python"
     pretend = f"import sys; sys.version_info = {(*version, 0)}; exec(sys.argv[1])"
     program(
@@ -130,7 +130,7 @@ def test_clean_where_nothing_was_made(checkout: Path) -> None:
 
 
 def debian(checkout: Path, package: str, user: int = 0) -> Path:
-    """A machine on which apt has only this package; the file in which it says what it did.
+    """A machine on which apt has only this package; gives the file with the log of apt.
 
     The Python has a package of ours that finds a Java when the package is installed.
     """

@@ -68,7 +68,7 @@ INSERT, DELETE, BEFORE, AFTER = 40, 41, 42, 43
 
 
 def accounts() -> list[tuple[str, int, bytes, str]]:
-    """Give what two capture sessions read: session, number, bytes, and what they show."""
+    """Give the reads of two capture sessions: session, number, bytes, and what they demonstrate."""
     schema = gbase.schema(TABLE, COLUMNS, FIXED_BYTES, 6, 1)
     ada: Row = (1, "100.00", "Ada")
     emmy: Row = (2, "250.50", "Emmy")
@@ -184,7 +184,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
 
 
 def published() -> list[tuple[str, int, bytes, str]]:
-    """Give the reads of the one capture of GBase 8s that was published."""
+    """Give the reads of the only published capture of GBase 8s."""
     lines = (HERE / "vectors" / "gbase_records.jsonl").read_text(encoding="utf-8").splitlines()
     vectors = {vector["id"]: vector for vector in map(json.loads, lines)}
     shows = {

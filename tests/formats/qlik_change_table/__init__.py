@@ -1,4 +1,4 @@
-"""Qlik Replicate change tables: what the laws need to know of them."""
+"""Qlik Replicate change tables: their interface to the laws."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def cases(seed: int) -> Iterator[Case]:
         Layout(),
         Delivery(shuffle=True, duplicates=0.1),
     )
-    # Many keys, most of them plain: the two ways through `_versions` side by side.
+    # Many keys, most of them plain: both ways through `_versions` in one table.
     plain = case(
         seed,
         "plain_keys",
@@ -114,7 +114,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """Shuffled and repeated rows in three batches; what was read has left before the last."""
+    """Shuffled and repeated rows in three batches; rows that were read leave before the last."""
     layout = Layout()
     bad = dict.fromkeys(writer.possible_bad_rows(layout), 2)
     delivery = Delivery(interleave="any", duplicates=0.1, bad_rows=bad)

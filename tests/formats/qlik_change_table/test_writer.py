@@ -1,4 +1,4 @@
-"""The writer of change tables tells the truth: read back in a plain way, it says the same."""
+"""The writer of change tables is right: a plain reading gives the same."""
 
 from __future__ import annotations
 
