@@ -42,13 +42,13 @@ def test_a_run_leaves_no_table_of_its_own(steps: Stepping) -> None:
     assert len(last["there"]) == 5
 
 
-def test_a_run_that_was_overtaken_may_still_end(steps: Stepping) -> None:
+def test_a_run_without_its_lock_may_still_end(steps: Stepping) -> None:
     """The tables from which the model can be built are not dropped for a day."""
     for _, there in steps.check("made_again"):
         assert set(there).intersection(LEFT) == {LEFT[0]}
 
 
-def test_small_files_of_raw_rows_are_put_together(steps: Stepping) -> None:
+def test_small_files_of_raw_rows_are_compacted(steps: Stepping) -> None:
     first, together, later = steps.check("small_files")
     assert len(first) == 2
     assert not first & together
@@ -65,7 +65,7 @@ def test_a_model_is_made_again_from_all_rows_that_were_read(steps: Stepping) -> 
     assert before != after
 
 
-def test_later_batches_compare_greater_where_the_clock_goes_back(steps: Stepping) -> None:
+def test_later_batches_compare_greater_if_the_clock_goes_back(steps: Stepping) -> None:
     batches = [FUTURE, *steps.check("clock")]
     assert batches == sorted(set(batches))
     steps.check("clock_of_retracted")

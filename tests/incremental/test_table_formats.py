@@ -35,7 +35,7 @@ def test_small_integers_take_a_new_column(steps: Stepping) -> None:
     steps.check("small_integers")
 
 
-def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
+def test_unneeded_files_are_not_read(steps: Stepping) -> None:
     closed, without, _ = steps.check("unread")
     expected = [(1, note) for note in ("first", "fourth", "second", "third")] + [(2, "first")]
     assert without["rows"] == {"changes": expected, "history": expected}
@@ -43,7 +43,7 @@ def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
     assert without["hidden"] >= 3
 
 
-def test_what_goes_is_marked_and_its_file_stays(steps: Stepping, lake: Warehouse) -> None:
+def test_removed_rows_are_marked_and_their_file_stays(steps: Stepping, lake: Warehouse) -> None:
     """A table that can have them makes Delta list all files for each plan, so only some can."""
     _, before, after = steps.check("unread")
     is_delta = lake.table_format == "delta"
@@ -63,7 +63,7 @@ def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> N
     assert [look["kept"] for look in looks] == [first, first, TWO, TWO + third]
 
 
-def test_a_column_more_makes_no_old_row_another_one(steps: Stepping) -> None:
+def test_an_additional_column_does_not_change_old_rows(steps: Stepping) -> None:
     assert steps.check("more_columns") == [3, 4]
 
 

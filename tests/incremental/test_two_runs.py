@@ -197,5 +197,5 @@ def test_a_model_may_run_while_the_one_it_reads_does(two: TwoRuns, name: str) ->
 
 
 @pytest.mark.parametrize("name", [one.name for one in ADDED_TWICE])
-def test_a_row_that_another_run_adds_meanwhile_is_there_once(two: TwoRuns, name: str) -> None:
+def test_a_row_that_another_run_adds_is_stored_once(two: TwoRuns, name: str) -> None:
     assert two.steps.check(name) == [2]

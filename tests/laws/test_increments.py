@@ -97,7 +97,7 @@ def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: 
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg", "delta"])
-def test_deliveries_have_what_increments_are_about(table_format: str) -> None:
+def test_deliveries_have_batches_and_rows_that_leave(table_format: str) -> None:
     """Several batches, all with rows, and rows that leave after they were read."""
     for decoder, one in every_delivery(table_format).items():
         assert len(one.batches) >= (3 if table_format == "parquet" else 2), decoder

@@ -117,7 +117,7 @@ INEXACT = [
 ]
 
 
-def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consumer: Path) -> None:
+def test_a_value_is_exactly_of_its_type_or_null(warehouse: Warehouse, consumer: Path) -> None:
     values = ", ".join(
         f"cast({{{{ spark_cdc._typed({json.dumps(value)}, '{there}', '{wanted}') }}}} as string)"
         f" as c{number}"
@@ -155,7 +155,7 @@ create view consumer_ways.truncated as select * from consumer_ways.changes union
 select 'truncate', '', '', timestamp_seconds(0), null, null, null, null"""
 
 
-def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path) -> None:
+def test_plain_and_complex_keys_have_the_same_result(warehouse: Warehouse, consumer: Path) -> None:
     warehouse.sql("create schema consumer_ways", EVENTS, TRUNCATED)
     ways = [
         f"api.Relation.create(schema='consumer_ways', identifier='{name}')"
@@ -223,7 +223,7 @@ def test_structs_are_quarantined_verbatim(
 # A user's own models
 
 
-def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
+def test_only_the_macros_are_installed(warehouse: Warehouse, consumer: Path) -> None:
     """Models, seeds and tests of the package's own demo do not exist for the consumer."""
     listed = warehouse.dbt(consumer, "ls", "--output", "name", "--quiet").output.split()
     assert {"orders__changes", "odd__history"} <= set(listed)
@@ -349,7 +349,7 @@ NEVER_BUILT_MODELS = {
 }
 
 
-def test_what_was_never_built_ends_no_documentation(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_docs_are_generated_without_built_tables(warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text(
         "name: never_built\nprofile: consumer\nmodels: {+materialized: table}\n"
     )
@@ -481,7 +481,7 @@ def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sour
     )
 
 
-def test_the_example_is_what_is_built() -> None:
+def test_the_example_is_the_built_decoder() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     assert (CONSUMER / "macros" / "audit_log.sql").read_text() in text
 

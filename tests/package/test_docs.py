@@ -125,7 +125,7 @@ def test_each_decoder_has_a_page(decoder: str) -> None:
     assert f"(docs/formats/{decoder}.md)" in README.read_text()
 
 
-def test_every_property_and_side_table_is_told() -> None:
+def test_every_property_and_side_table_is_documented() -> None:
     text = (ROOT / "docs" / "incremental.md").read_text()
     macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").glob("*.sql"))
     properties = set(re.findall(r"'(spark_cdc\.[a-z_]+)'", macros))

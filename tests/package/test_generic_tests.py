@@ -201,7 +201,7 @@ def test_rows_have_a_name_for_each_value(
     ]
 
 
-def test_hint_names_what_may_be_wrong(
+def test_hint_names_possible_errors(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
     """Columns that do not belong to the table, and large objects, next to the header columns."""

@@ -140,7 +140,7 @@ def test_faults_are_found_where_they_are(tmp_path: Path) -> None:
     assert places <= expected
 
 
-def test_a_shortened_list_in_a_union_is_no_fault(tmp_path: Path) -> None:
+def test_a_shortened_list_in_a_union_is_not_a_fault(tmp_path: Path) -> None:
     columns = [f"    {name}" for name in "abcd"]
     nulls = "    cast(null as int) as a, cast(null as int) as b, cast(null as int) as c, 1 as d"
     nulls = nulls.replace(", ", ",\n    ")

@@ -267,7 +267,7 @@ def test_functions_run_in_the_python_of_the_workers(
     assert "UTC" in cluster.python_starts()
 
 
-def test_demo_comes_out_the_same(
+def test_the_demo_has_the_same_result(
     cluster: Cluster, on_cluster: Warehouse, warehouse: Warehouse, built: DbtRun
 ) -> None:
     chosen = ["--select", "demo_orders__ct+", "--exclude", "test_type:data"]

@@ -238,7 +238,7 @@ def test_taken_port_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"port {port} on 127.0.0.1 is taken" in one_line(capsys.readouterr().err)
 
 
-def test_every_address_of_a_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_address_of_a_host_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(*addresses: tuple[int, str]) -> None:
         found = [(family, socket.SOCK_STREAM, 0, "", (host, port)) for family, host in addresses]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: found)
@@ -283,7 +283,7 @@ def test_read_only_directory_gets_one_line(
     assert "Permission denied" in one_line(capsys.readouterr().err)
 
 
-def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     there = str(tmp_path / "none")
     assert server.main(["stop", "--dir", there]) == 0
     assert one_line(capsys.readouterr().out) == f"no server runs in {there}"
@@ -396,7 +396,7 @@ def test_lists_are_joined(home: Home) -> None:
     assert joined["spark.jars.packages"].split(",")[1:] == ["org.my:driver:1"]
 
 
-def test_everything_lies_in_the_directory_and_on_the_loopback(home: Home) -> None:
+def test_everything_is_in_the_directory_and_on_the_loopback(home: Home) -> None:
     plain = assembled(home)
     for key in ("spark.sql.warehouse.dir", "spark.local.dir", "spark.hadoop.hive.exec.scratchdir"):
         assert plain[key].startswith(str(home.root))
@@ -406,7 +406,7 @@ def test_everything_lies_in_the_directory_and_on_the_loopback(home: Home) -> Non
     assert "spark.driver.host" not in assembled(home, master="spark://there:7077")
 
 
-def test_ansi_is_on_but_for_sessions(home: Home) -> None:
+def test_ansi_is_on_except_in_sessions(home: Home) -> None:
     assert assembled(home)["spark.sql.ansi.enabled"] == "true"
     assert assembled(home, ansi=False)["spark.sql.ansi.enabled"] == "false"
 
@@ -616,7 +616,7 @@ def test_stale_state_is_cleared_and_its_number_left_alone(
     assert other.poll() is None
 
 
-def test_half_a_state_is_none(home: Home) -> None:
+def test_half_a_state_is_ignored(home: Home) -> None:
     home.state.write_text('{"pid": 1')
     assert home.read() is None
     home.state.write_text(json.dumps({"pid": 1}))
@@ -642,7 +642,7 @@ def test_silent_server_is_not_answering(
     assert f"log: {home.log}" in said
 
 
-def test_server_that_does_not_heed_is_killed(
+def test_server_that_ignores_signals_is_killed(
     home: Home,
     holder: subprocess.Popen[str],
     capsys: pytest.CaptureFixture[str],
@@ -656,7 +656,7 @@ def test_server_that_does_not_heed_is_killed(
     assert home.read() is None
 
 
-def test_start_that_took_the_directory_is_no_old_server(
+def test_start_that_took_the_directory_is_not_an_old_server(
     home: Home,
     holder: subprocess.Popen[str],
     other: subprocess.Popen[str],

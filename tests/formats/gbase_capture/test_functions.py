@@ -126,7 +126,7 @@ def chunks_of(seed: int, capture_id: str) -> list[Chunk]:
 @pytest.mark.parametrize("stretch_bytes", [1, 1000, 10_000])
 @pytest.mark.parametrize("capture_id", ["s1", "s2"])
 @pytest.mark.parametrize("seed", range(3))
-def test_streams_cut_into_stretches(seed: int, capture_id: str, stretch_bytes: int) -> None:
+def test_streams_cut_into_segments(seed: int, capture_id: str, stretch_bytes: int) -> None:
     """Chunks that are cut anywhere, and chunks with the stale bytes of a reused buffer."""
     same(chunks_of(seed, capture_id), stretch_bytes)
 
@@ -160,7 +160,7 @@ def test_any_bytes(payloads: list[bytes]) -> None:
 
 @given(st.lists(st.integers(16, 3000), min_size=1, max_size=60), st.sampled_from([1, 500, 5000]))
 @settings(max_examples=60, deadline=None)
-def test_stretches_bring_no_more_along_than_they_have(sizes: list[int], stretch: int) -> None:
+def test_context_is_no_longer_than_its_segment(sizes: list[int], stretch: int) -> None:
     """Chunks of any size, also if each is shorter than the one before."""
     for some in (sizes, sorted(sizes, reverse=True)):
         heads = [

@@ -137,9 +137,9 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 
 @pytest.mark.parametrize("name", ["killed", "pushed_out"])
-def test_a_stream_goes_on_from_no_state_that_does_not_fit(steps: Stepping, name: str) -> None:
+def test_a_stream_never_continues_from_a_wrong_state(steps: Stepping, name: str) -> None:
     steps.check(name)
 
 
-def test_a_view_no_longer_has_an_event_that_is_told_otherwise(steps: Stepping) -> None:
+def test_a_retracted_event_leaves_a_view(steps: Stepping) -> None:
     steps.check("told_otherwise")

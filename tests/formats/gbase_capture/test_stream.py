@@ -711,7 +711,7 @@ def in_runs(
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_runs_go_on_from_the_state(seed: int) -> None:
+def test_runs_continue_from_the_state(seed: int) -> None:
     """Cut into runs anywhere, a capture gives the same as in one run; also with a reused buffer."""
     rng = random.Random(f"runs {seed}")
     workload = database.generate(gbase_capture.TABLE, rng, transactions=40)
@@ -778,7 +778,7 @@ def test_another_begin_of_one_sequence() -> None:
     assert [one.reason for one in decoded.refused] == ["unfinished_transaction"]
 
 
-def test_a_description_may_come_again_from_one_run_to_the_next() -> None:
+def test_a_description_may_be_repeated_in_the_next_run() -> None:
     """It is not a record of the buffer, although the buffer has one like it at that place."""
     turned = schema(7, "amount decimal(8,2), id integer, name varchar(20,0)", 9, 2, 1)
     filler = [row(40, sequence, 1, 8, bytes(164)) for sequence in (1, 2)]
@@ -852,7 +852,7 @@ def test_a_great_transaction_leaves_a_small_one_small(monkeypatch: pytest.Monkey
     assert sum(batch.num_rows for batch in decoded.changes) == 1
 
 
-def test_what_is_known_of_many_small_batches_is_sorted_seldom() -> None:
+def test_hashes_of_many_small_batches_are_sorted_seldom() -> None:
     known = KnownRecords()
     sorted_, sort = 0, np.sort
 

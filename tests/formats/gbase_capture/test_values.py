@@ -220,7 +220,7 @@ def test_values_as_text() -> None:
     assert texts == [["0.0000000100", "-0.0100000000"], ["1234", "-1235"]]
 
 
-def test_only_wanted_columns_are_looked_at() -> None:
+def test_only_requested_columns_are_read() -> None:
     """A bad value in a column that is not requested is ignored; CHAR is trimmed on request."""
     layout = parse_layout(b"a boolean, b char(4), p blob\0", 82, 3, 0)
     records = records_of([record(40, bytes(20), b"\2\2ab  " + bytes(range(76)))])
