@@ -75,7 +75,7 @@ def history(
         rows.append(
             {
                 **version.values,
-                "cdc_valid_from": made["cdc_commit_at"],  # rule 14: null where the event has none
+                "cdc_valid_from": made["cdc_commit_at"],  # rule 14: null if the event has none
                 "cdc_valid_to": ended["cdc_commit_at"] if ended else None,
                 "cdc_valid_from_sequence": made[sequence],
                 "cdc_valid_to_sequence": ended[sequence] if ended else None,

@@ -1,10 +1,11 @@
-"""What Spark SQL calls to decode a GBase stream: three table functions over Arrow batches.
+"""The functions that Spark SQL calls to decode a GBase stream: three table functions over Arrow
+batches.
 
-A capture is cut into *stretches* at fresh chunks, which always begin a record, so that several
-tasks can find its records (`Stretches`, `FramedRecords`). The records then go by transaction into
-*buckets*, in which their change events are made (`ChangeEvents`); on the way there many lie packed
-in one row. The macro `gbase_capture` of the dbt project says what each is given; rows come by
-`partition by` and `order by`.
+A capture is cut into segments, here called *stretches*, at fresh chunks, which always begin a
+record. So several tasks can find its records (`Stretches`, `FramedRecords`). The records then go by
+transaction into shards, here called *buckets*, in which their change events are made
+(`ChangeEvents`). On the way many of them are packed into one row. The macro `gbase_capture` of the
+dbt project gives the inputs; rows arrive by `partition by` and `order by`.
 """
 
 from __future__ import annotations
@@ -373,7 +374,7 @@ def _those(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.Reco
 
 
 def _native(values: Any, family: str) -> Any:
-    """Turn decoded values (n,) into numbers; None where not all can be.
+    """Turn decoded values (n,) into numbers; None if not all can be.
 
     Those of `float` into float64, all others into int64: days since 1970 of `date`, microseconds
     since 1970 of `timestamp`, digits without the point of `decimal`.
@@ -445,7 +446,7 @@ def _batch(columns: Mapping[str, Any]) -> pa.RecordBatch:
 
 
 def _complete(schema: Mapping[str, Any], count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
-    """Make a batch of all columns of a schema, null where there is none."""
+    """Make a batch of all columns of a schema, null if there is none."""
     return _batch(
         {name: columns.get(name, pa.nulls(count, type_)) for name, type_ in schema.items()}
     )
