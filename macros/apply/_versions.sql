@@ -1,4 +1,4 @@
-{#- From change events to versions: the shared part of `history` and `current_state`. Rule numbers are those of
+{#- From change events to versions: the shared part of `history` and `current_state`. The rules are numbered in
     docs/rules.md. Nothing here depends on a format. -#}
 
 {#- The table that a relation of change events describes. `columns` (the names of the result, in table order) and `key` are
@@ -90,8 +90,8 @@ named_keys as (
 ),
 
 -- The effect of each event on each key that it names. Keys are counted (rule 4). An effect adds cdc_row_delta, and
--- after any effect other than a removal the count is at least 1. cdc_after has the row, and the columns that the
--- event carries (null: all).
+-- after any effect other than a removal the count is at least 1. The column cdc_after has the row, and the columns
+-- that the event carries (null: all).
 effects as (
     select
         {{ spark_cdc._effect_key(table) | indent(8) }},

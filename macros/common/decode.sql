@@ -55,7 +55,7 @@
     {{ return(macros['_' ~ part ~ '_' ~ name]) }}
 {%- endmacro -%}
 
-{#- The spec for the arguments of a decoder's public macro, which are also those of `quarantine` and `raw_counts`. -#}
+{#- The spec for the arguments of a decoder's public macro; `quarantine` and `raw_counts` take the same ones. -#}
 {%- macro _spec_of(me, decoder, relation) -%}
     {%- set make = spark_cdc._part_of_decoder(me, 'spec', decoder) -%}
     {%- set accepted = make.get_macro().arguments -%}

@@ -8,7 +8,7 @@
 {%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
-{#- all data columns, also those that are not in `columns` -#}
+{#- all data columns, even if they are not in `columns` -#}
 {%- set bits = {} -%}
 {%- for name in spec.raw_columns if name not in spec.headers.values() -%}
     {%- do bits.update({name: spec.first_bit + loop.index0}) -%}

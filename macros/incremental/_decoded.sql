@@ -327,7 +327,7 @@ where
     {{ return(spark_cdc._sequence_range('stored.cdc_sequence', bounds[0], bounds[1])) }}
 {%- endmacro -%}
 
-{#- The difference in the model's events: those of affected groups, or all. -#}
+{#- The difference in the model's events: in affected groups, or in all. -#}
 {%- macro _changes_in_events(run, decoded, affected=none) -%}
     {%- set existing, made = 'select * from ' ~ run.target, decoded -%}
     {%- if affected -%}

@@ -53,7 +53,7 @@
 {%- macro _resume_with_new_rows(run) -%}
     {%- set added = spark_cdc._side_table('added_' ~ run.suffix) -%}
     {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
-    {#- the new rows without those that only repeat a row read before -#}
+    {#- the new rows, without repeats of rows read before -#}
     {%- do run_query(
         'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.to_decode
         ~ ' as rows_read\nleft anti join ' ~ run.raw ~ ' as known\n    on rows_read.cdc_hash_1 = known.cdc_hash_1'
@@ -131,7 +131,7 @@ left anti join {{ run.target }} as stored
     {{ return(spark_cdc._difference_of_events(run, existing, events, goes='false')) }}
 {%- endmacro -%}
 
-{#- Stores the raw rows whose entries may change: those that the decoder names, and every delivery of a new row. -#}
+{#- Stores the raw rows whose entries may change: the rows that the decoder names, and every delivery of a new row. -#}
 {%- macro _reread_rows(run, spec) -%}
     {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) -%}
     {%- set sql -%}

@@ -85,6 +85,21 @@ def sentences(page: Path) -> Iterator[str]:
             paragraph.append(content[is_item.end() :] if is_item else content)
 
 
+def comments(file: Path) -> Iterator[str]:
+    """Give the comments of a file of SQL and Jinja, with their paragraphs."""
+    found = r"\{#-?(.*?)-?#\}|^ *(-- [^\n]*(?:\n *-- [^\n]*)*)"
+    for jinja, sql in re.findall(found, file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+        yield jinja or re.sub(r"(?m)^ *-- ", "", sql)
+
+
+def sentences_of_comments(file: Path) -> Iterator[str]:
+    """Give the sentences of the comments; a line of a list, indented by six, begins another."""
+    for comment in comments(file):
+        text = re.sub(r"`[^`]*`", "Code", comment)
+        for paragraph in re.split(r"\n\s*\n|\n {6,}(?=\S+ )", text):
+            yield from _split(" ".join(paragraph.split()))
+
+
 def _split(paragraph: str) -> Iterator[str]:
     yield from filter(None, re.split(r"(?<=[.!?])[)*_]* +(?=[^a-z])", paragraph))
 
