@@ -1,8 +1,8 @@
 """Writes the pages of `docs/` that are made from the project: `make reference`.
 
-`docs/reference.md` has the public macros and generic tests, from the YAML files beside them. The
-tables in `docs/change-event.md` have the descriptions of columns, from `models/docs.md`. The README
-has a table of `docs/performance.md`.
+`docs/reference.md` has the public macros and generic tests, from the YAML files in their folders.
+The tables in `docs/change-event.md` have the descriptions of columns, from `models/docs.md`. The
+README has a table of `docs/performance.md`.
 """
 
 from __future__ import annotations

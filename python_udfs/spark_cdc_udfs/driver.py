@@ -24,7 +24,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def jvm_process(spark: Any) -> Any:
-    """Return the process, as a `subprocess.Popen`, of the JVM behind `spark`."""
+    """Return the process, as a `subprocess.Popen`, of the JVM of `spark`."""
     return spark.sparkContext._gateway.proc
 
 

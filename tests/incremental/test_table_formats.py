@@ -1,7 +1,7 @@
 """Incremental models on Iceberg and Delta, which work differently in some points.
 
-Some of these cannot be seen in rows: the files that a run reads, and those that it writes again. As
-in `test_inside.py` the names of the internals come from `inside.py`.
+Some differences cannot be seen in rows: the files that a run reads or writes again. As in
+`test_inside.py` the names of the internals come from `inside.py`.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class Landing:
         columns of each. `watermarks` names the column that is `raw_watermark` for a kind of model.
         """
         (self.home / "models").mkdir(exist_ok=True)
-        # dbt's own tables are slow to make on Delta. On Iceberg those of parquet cannot be
-        # replaced, because it leaves their files.
+        # dbt's own tables are slow to make on Delta. On Iceberg a parquet table cannot be replaced,
+        # because its files are left.
         whole = "iceberg" if self.warehouse.table_format == "iceberg" else "parquet"
         more = more or {}
         self.tables[name], self.kinds[name] = columns, kinds

@@ -188,7 +188,7 @@ class Changes:
     def _layout_of(
         self, payload: bytes, fixed_bytes: int, fixed_columns: int, variable_columns: int
     ) -> int | SchemaError:
-        """Return the index of the layout that a TABSCHEM describes, or why there is none."""
+        """Return the index of the layout that a TABSCHEM describes, or why it has no layout."""
         known = (payload, fixed_bytes, fixed_columns, variable_columns)
         if known not in self._layout_of_schema:
             try:
