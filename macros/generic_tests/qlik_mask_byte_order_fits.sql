@@ -102,8 +102,8 @@ select
                 ': read so the mask fits, with {{ spec.first_bit }} it does not'
             )
         else concat(
-            'the mask fits in neither order: mask_byte_order cannot help. See header_prefix and header_columns;',
-            ' columns, where the relation has columns that are none of the table\'s; leave_out, for large objects'
+            'the mask fits in neither order, whatever mask_byte_order is. See header_prefix and header_columns;',
+            ' columns, if the relation has columns that do not belong to the table; leave_out, for large objects'
         )
     end as hint
 from shifted
