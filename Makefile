@@ -11,7 +11,7 @@ PY_FILES := python_udfs tests scripts
 SQL_FILES := $(wildcard models tests/consumer/models tests/benchmark/models tests/units/models tests/formats/*/models)
 # A process for each of two cores; tests of one group run in one process.
 PYTEST := pytest -n 2 --dist loadgroup --no-loadscope-reorder
-# The seed of `make test` is another one.
+# `make test` has another seed.
 SEEDS := 1 2 3 4 5 6 7 8 9
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -21,22 +21,22 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 .PHONY: help env demo docs check test test-all bench soak lint lint-python lint-sql clean lock reference release
 
 help:
-	@echo "make demo     build and test the sample project on a Thrift server of its own, and show what came out;"
+	@echo "make demo     build and test the sample project on a Thrift server of its own, and show its tables;"
 	@echo "              FORMAT=iceberg or FORMAT=delta: in tables of that format"
 	@echo "make docs     serve the documentation that the demo generated, on http://127.0.0.1:8080"
-	@echo "make check    an answer to a change in three minutes: lint of what changed, types, tests without Spark,"
-	@echo "              dbt unit tests; ONLY=qlik_change_table (a decoder, a folder of macros, a model, a path): that alone"
+	@echo "make check    an answer to a change in three minutes: lint of changed files, types, tests without Spark,"
+	@echo "              dbt unit tests; ONLY=qlik_change_table (a decoder, a folder of macros, a model, a path): only this"
 	@echo "make test     everything that CI runs: lint, types, unit and end-to-end tests"
 	@echo "make test-all more of it: ten seeds, many kills, code generation, the newest and oldest Spark, a metastore in PostgreSQL"
-	@echo "make bench    what it costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
+	@echo "make bench    measure the costs, as ratios: target/benchmark; options as BENCH='--rows 5000000 --repeats 3'"
 	@echo "make soak     runs killed many times, on a table format: KILLS=20 FORMAT=parquet"
 	@echo "make env      the Python environment .venv, from requirements.lock"
-	@echo "make lock     requirements.lock anew, from pyproject.toml"
+	@echo "make lock     write requirements.lock again, from pyproject.toml"
 	@echo "make reference  docs/reference.md and the tables of columns, from the YAML files and models/docs.md"
 	@echo "make release  a new version: VERSION=x.y.z; refuses unless make test-all was green on this commit"
-	@echo "make clean    stop the server and remove all that was made"
+	@echo "make clean    stop the server and remove everything that was created"
 
-# One whose Python is gone, or that was moved, is made anew.
+# An environment is created again if its Python is missing, or if it was moved.
 env:
 	@if [ -d $(VENV) ] && ! $(VENV)/bin/pip --version >/dev/null 2>&1; then \
 	  echo "== the environment $(VENV) does not run any more"; rm -rf $(VENV); fi
@@ -52,7 +52,7 @@ $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
 	@touch $@
 
-# Not environments of their own: all but Spark itself comes from the other one.
+# Not environments of their own: everything except Spark comes from .venv.
 .spark-%/.made: requirements-%.lock | env
 	@echo "== fetching the $* Spark to test on (about 450 MB, once)"
 	@rm -rf .spark-$*
@@ -76,7 +76,7 @@ test: env
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
 	$(PYTEST) -m "not slow" --hypothesis-profile test
 
-# At its end it notes the commit that is green, if nothing else was changed: `make release` asks for it.
+# At the end it stores the hash of the green commit, if there are no other changes: `make release` needs it.
 test-all: $(NEWEST)/.made $(OLDEST)/.made
 	@git rev-parse HEAD >.spark-cdc-test-all.begun && rm -f .spark-cdc-test-all
 	@scripts/java

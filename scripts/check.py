@@ -1,8 +1,8 @@
 """Answers a change in less than three minutes: `make check`, or `make check ONLY=name`.
 
-It lints what changed, checks all types, runs the tests that need no Spark and the dbt unit tests.
-With a name or a path it checks what concerns that alone. The server of the dbt unit tests stays up
-in `.spark-cdc-check` until `make clean`, or until the Python code that it runs changes.
+It lints the changed files, checks all types, and runs the tests without Spark and the dbt unit
+tests. With a name or a path it checks only what this name concerns. The server of the dbt unit
+tests keeps running in `.spark-cdc-check` until `make clean`, or until its Python code changes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ UNIT_TESTS = "tests/laws/test_units.py"  # one test for each dbt unit test
 # Models with dbt unit tests, and all models.
 TESTED = ("tests/units/models", "tests/formats/*/models")
 MODELS = ("models", "tests/consumer/models", "tests/benchmark/models", *TESTED)
-# What sqlfluff reads with every model.
+# Files that sqlfluff reads with every model.
 LINTER = (".sqlfluff", "tests/stand_ins/")
-# Macros that no dbt unit test calls, and the tests of them.
+# Macros that no dbt unit test calls, and their tests.
 TESTS_OF_MACROS = {
     "incremental": "tests/incremental",
     "generic_tests": "tests/package/test_generic_tests.py",
@@ -38,7 +38,7 @@ TESTS_OF_MACROS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is checked: models to lint, tests, and whose dbt unit tests (of all: none named)."""
+    """The plan: models to lint, tests, and models with dbt unit tests (all if none is named)."""
 
     sql: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
@@ -48,14 +48,14 @@ class Plan:
 
 
 class Unknown(Exception):
-    """A name that says nothing to check."""
+    """A name for which there is nothing to check."""
 
 
-# What a name means
+# The meaning of a name
 
 
 def resolve(only: str) -> Plan:
-    """Say what is checked for a decoder, a folder of macros, a model or a path."""
+    """Give the plan for a decoder, a folder of macros, a model or a path."""
     path = ROOT / only
     if only in decoders():
         return of_decoder(only)
@@ -81,7 +81,7 @@ def resolve(only: str) -> Plan:
 
 
 def decoders() -> list[str]:
-    """Name the decoders: those that have tests of their own."""
+    """Name the decoders: the ones with tests of their own."""
     return sorted(
         folder.name
         for folder in (ROOT / "tests" / "formats").iterdir()
@@ -128,7 +128,7 @@ def of_python(path: Path) -> Plan:
     return Plan(tests=names(tests), marks="unit", types=True)
 
 
-# What uses what
+# Dependencies
 
 
 def callers(path: Path) -> set[str]:
@@ -178,11 +178,11 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def names(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Write paths as they are seen from the root of the repository."""
+    """Write paths relative to the root of the repository."""
     return tuple(sorted(str(path.relative_to(ROOT)) for path in paths))
 
 
-# What changed
+# Changes
 
 
 def changed() -> set[str]:
@@ -195,20 +195,20 @@ def changed() -> set[str]:
 
 
 def lines(*command: str) -> list[str]:
-    """Give the lines that a command prints; none where it fails."""
+    """Give the lines that a command prints; none if it fails."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def of_changes(files: set[str]) -> Plan:
-    """Everything that needs no tables, and of the models those that changed."""
+    """Everything that needs no tables; only the changed models."""
     sql = names(models())
     if not any(file.startswith(LINTER) for file in files):
         sql = tuple(model for model in sql if model in files)
     return Plan(sql, ("tests",), types=True)
 
 
-# What is run
+# Running
 
 
 def commands(plan: Plan) -> dict[str, list[str]]:
@@ -230,7 +230,7 @@ def commands(plan: Plan) -> dict[str, list[str]]:
 
 
 def stop_outdated_server() -> None:
-    """Stop a server that was started with other Python code than there is now."""
+    """Stop a server that was started with other Python code than the present code."""
     code = hashlib.sha256()
     for file in sorted(ROOT.glob("python_udfs/**/*.py")):
         code.update(file.read_bytes())
@@ -245,7 +245,7 @@ def stop_outdated_server() -> None:
 
 
 def run(name: str, command: Sequence[str]) -> bool:
-    """Run a command, say what it said and how long it took; whether it found nothing wrong."""
+    """Run a command, print its output and its time; give whether it found nothing wrong."""
     began = time.monotonic()
     done = subprocess.run(
         command,
@@ -256,7 +256,7 @@ def run(name: str, command: Sequence[str]) -> bool:
         text=True,
         check=False,
     )
-    # pytest ends with 5 where it has no test to run
+    # pytest ends with 5 if it has no test to run
     is_well = done.returncode == 0 or (name == "pytest" and done.returncode == 5)
     said = "" if is_well and name != "pytest" else f"\n{done.stdout}"
     print(f"== {name}: {'ok' if is_well else 'FAILED'}, {time.monotonic() - began:.0f} s{said}")

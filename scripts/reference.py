@@ -1,8 +1,8 @@
 """Writes the pages of `docs/` that are made from the project: `make reference`.
 
-`docs/reference.md` has the public macros and generic tests, from the YAML files beside them. The
-tables in `docs/change-event.md` have the descriptions of columns, from `models/docs.md`. The README
-has a table of `docs/performance.md`.
+`docs/reference.md` has the public macros and generic tests, from the YAML files in their folders.
+The tables in `docs/change-event.md` have the descriptions of columns, from `models/docs.md`. The
+README has a table of `docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ example.
 """
 
 DECODERS = "Decoders"
-# Folders of macros, and what stands above their macros; each other folder is a decoder.
+# Folders of macros, and the text above their macros; each other folder is a decoder.
 SECTIONS = {
     DECODERS: (
         "Each is a whole `select`: the body of a model. It gives [change events](change-event.md)."
@@ -58,7 +58,7 @@ FENCE = re.compile(r"```(\w+)\n(.*?)\n```", re.DOTALL)
 
 
 def public_macros(folder: Path) -> list[dict[str, Any]]:
-    """Read what a folder's YAML says of its public macros, in the order in which it says it."""
+    """Read the public macros in a folder's YAML, in its order."""
     found: list[dict[str, Any]] = []
     for path in sorted(folder.glob("_*.yml")):
         found += (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("macros", [])
@@ -155,12 +155,12 @@ def readme() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Give the pages as they have to be."""
+    """Give the pages with up-to-date contents."""
     return {REFERENCE: reference(), CHANGE_EVENT: change_event(), README: readme()}
 
 
 def main() -> int:
-    """Write the pages that are not as they have to be."""
+    """Write the pages that are out of date."""
     for path, text in pages().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

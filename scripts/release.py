@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 GREEN = ".spark-cdc-test-all"
 CHANGELOG = "CHANGELOG.md"
-# Where the version is, of the dbt package and of the Python package (its pyproject.toml reads it).
+# The version, of the dbt package and of the Python package (its pyproject.toml reads it).
 VERSIONS: Mapping[str, str] = {
     "dbt_project.yml": r"^(version: )(\S+)$",
     "python_udfs/spark_cdc_udfs/version.py": r'^(__version__ = ")([^"]+)(?=")',
@@ -29,7 +29,7 @@ UNRELEASED = re.compile(
 
 
 class Refusal(Exception):
-    """Why there is no release."""
+    """The reason why there is no release."""
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Prints what the demo built: raw rows, current state and history of the orders, and row counts."""
+"""Prints the demo's tables: raw rows, current state and history of the orders, row counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_text(header: list[str], rows: list[tuple[Any, ...]]) -> str:
 
 
 def main() -> None:
-    """Reads the demo's tables over Thrift, from where the dbt profile has them."""
+    """Reads the demo's tables over Thrift, at the address in the dbt profile."""
     connection = hive.connect(
         os.environ.get("SPARK_CDC_HOST", "127.0.0.1"),
         int(os.environ.get("SPARK_CDC_PORT", "10000")),

@@ -18,10 +18,10 @@ from kit.warehouse import (
     stop_shared_servers,
 )
 
-# `make check` names a folder whose server of parquet tables stays up.
+# `make check` names a folder here; its server of parquet tables keeps running.
 KEPT_SERVERS = os.environ.get("SPARK_CDC_TEST_SERVERS")
 
-# Of a hundred examples that a test asks for, so many are tried: `--hypothesis-profile check`.
+# The percentage of a test's examples that are tried: `--hypothesis-profile check`.
 hypothesis.settings.register_profile("check", max_examples=10)
 hypothesis.settings.register_profile("test", max_examples=40)
 hypothesis.settings.register_profile("all", max_examples=300)
@@ -40,7 +40,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """The server of parquet tables; one that stayed up is emptied first."""
+    """The server of parquet tables; if it was already running, it is emptied first."""
     base = shared_folder(tmp_path_factory)
     with locked(base / "warehouse.lock"):
         found = shared_server(servers_of(base, "parquet"), "parquet")
@@ -52,7 +52,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="session", params=["iceberg", "delta"])
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """The server of each table format. One process has all tests of it."""
+    """The server of each table format. One process runs all tests of a format."""
     return shared_server(servers_of(shared_folder(tmp_path_factory), request.param), request.param)
 
 
@@ -81,7 +81,7 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
     return DbtRun(0, output.read_text(), warehouse.run_folder(ROOT) / "target")
 
 
-# The groups that take longest begin first.
+# The groups that take longest are started first.
 LONGEST_FIRST = (
     *("delta", "iceberg", "laws/test_workloads", "laws/test_increments", "package/test_demo"),
     *("incremental/test_scenarios", "server/test_cluster", "incremental/test_crashes"),
@@ -89,19 +89,19 @@ LONGEST_FIRST = (
     *("gbase_capture/test_increments", "gbase_capture/test_stream"),
 )
 
-# They work in one project of a user's, one after the other.
+# They work in one user's project, one after the other.
 SAME_GROUP = {"package/test_lint": "package/test_consumer"}
 
 
 def group_of(item: pytest.Item) -> str:
-    """Name the tests that run in one process: those of a table format, or of a module."""
+    """Name the tests that run in one process: the tests of a table format, or of a module."""
     fixtures = getattr(getattr(item, "callspec", None), "params", {})
     module = f"{item.path.parent.name}/{item.path.stem}"
     return str(fixtures.get("lake") or SAME_GROUP.get(module, module))
 
 
 def scale_examples(item: pytest.Item) -> None:
-    """Try as large a part of the examples that a test asks for as the profile says."""
+    """Try the part of a test's examples that the profile sets."""
     test = getattr(item, "obj", None)
     asked = getattr(test, "_hypothesis_internal_use_settings", None)
     profile = hypothesis.settings.default
@@ -110,7 +110,7 @@ def scale_examples(item: pytest.Item) -> None:
         test._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=number)  # type: ignore[union-attr]
 
 
-# Before xdist reads the groups, and before pytest reads the markers.
+# This is needed before xdist reads the groups, and before pytest reads the markers.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -1,8 +1,8 @@
-{#- From change events to versions: what `history` and `current_state` share. The rules it names are those of
-    docs/rules.md. No format is known here. -#}
+{#- From change events to versions: the shared part of `history` and `current_state`. The rules are numbered in
+    docs/rules.md. Nothing here depends on a format. -#}
 
-{#- The table that a relation of change events is about: `columns` (the names of the result, in table order) and `key`,
-    both as the relation spells them; `collated`, the types of its attributes that have a collation. Bad arguments stop. -#}
+{#- The table that a relation of change events describes. `columns` (the names of the result, in table order) and `key` are
+    as the relation spells them. `collated` has the types of the attributes that have a collation. Wrong arguments stop. -#}
 {%- macro _changed_table(macro_name, changes, key, columns, null_keys=false) -%}
     {%- do spark_cdc._check_null_keys(macro_name, null_keys) -%}
     {%- set example = "{{ spark_cdc." ~ macro_name ~ "(ref('orders__changes'), key=['order_id']) }}" -%}
@@ -16,7 +16,7 @@
     ]) -%}
     {%- if problems -%}
         {{ spark_cdc._stop(
-            macro_name, changes ~ ' is no relation of change events: ' ~ problems | join('; '),
+            macro_name, changes ~ ' does not have change events: ' ~ problems | join('; '),
             'the model of a decoder, or a view over one', example
         ) }}
     {%- endif -%}
@@ -44,7 +44,7 @@
 {%- endmacro -%}
 
 
-{#- CTEs that end in `effects`: what the change events do to keys. -#}
+{#- CTEs that end in `effects`: the effects of the change events on keys. -#}
 {%- macro _effects(changes, table) -%}
 with changes as (
     select
@@ -57,14 +57,14 @@ with changes as (
         cdc_commit_at,
         cdc_present_columns,
         cdc_before,
-        -- as one value: the more columns go from step to step, the longer Spark plans
+        -- as one value: Spark plans longer if more columns go from step to step
         {{ spark_cdc._struct(table.attributes or table.key) | indent(8) }} as cdc_row,
-        -- of an update: whether it moved its row here from another key (rule 3)
+        -- for an update: whether it moved its row here from another key (rule 3)
         {{ spark_cdc._is_move(table) | indent(8) }} as cdc_moved
     from {{ changes }}
 ),
 
--- the keys that each event names: its own, and of a row that moved the one that it left
+-- the keys that each event names: its own key, and for a moved row also the key that it left
 named_keys as (
     select
         {%- for name in table.key %}
@@ -81,7 +81,7 @@ named_keys as (
             when cdc_leaves or cdc_operation = 'delete' then -1
             when cdc_moved or cdc_operation = 'insert' then 1
             else 0
-        end as cdc_adds
+        end as cdc_row_delta
     from changes
         lateral view explode(
             case when cdc_moved then array(false, true) else array(false) end
@@ -89,8 +89,9 @@ named_keys as (
     where cdc_operation <> 'truncate'
 ),
 
--- What each event does to each key it names. Keys are counted (rule 4): an effect adds cdc_adds, and whatever is no
--- removal leaves at least 1, and cdc_after: the row, and which columns of it the event carries (null: all).
+-- The effect of each event on each key that it names. Keys are counted (rule 4). An effect adds cdc_row_delta, and
+-- after any effect other than a removal the count is at least 1. The column cdc_after has the row, and the columns
+-- that the event carries (null: all).
 effects as (
     select
         {{ spark_cdc._effect_key(table) | indent(8) }},
@@ -98,9 +99,9 @@ effects as (
         cdc_sequence,
         cdc_commit_sequence,
         cdc_commit_at,
-        cdc_adds,
+        cdc_row_delta,
         case
-            when cdc_adds >= 0
+            when cdc_row_delta >= 0
                 then named_struct(
                     'cdc_present_columns', cdc_present_columns,
                     'cdc_row', cdc_row
@@ -110,7 +111,7 @@ effects as (
 )
 {%- endmacro -%}
 
-{#- Whether an event moves its row from another key. A NULL in a before image is unknown, unless it is a value of keys. -#}
+{#- Whether an event moves its row from another key. A NULL in a before image is unknown, unless NULL is a value of keys. -#}
 {%- macro _is_move(table) -%}
     {%- set differ = [] -%}
     {%- for name in table.key -%}
@@ -125,7 +126,7 @@ cdc_operation = 'update'{{ ' and cdc_before is not null' if table.null_keys }} a
 )
 {%- endmacro -%}
 
-{#- A column of the key that an event names: its own, or, where cdc_leaves, that of its before image. -#}
+{#- A column of a key that an event names: of its own key or, with cdc_leaves, of the key in its before image. -#}
 {%- macro _named_key(table, name) -%}
     {%- set own = spark_cdc._quote(name) -%}
     {%- set before = 'cdc_before.' ~ own if table.null_keys else 'coalesce(cdc_before.' ~ own ~ ', ' ~ own ~ ')' -%}
@@ -135,8 +136,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The key of an effect, and what brings the effects of a key together. A hash sorts fast, whatever the key's columns are;
-    but values that a collation calls equal have different hashes. -#}
+{#- The columns that identify the key of an effect. A hash sorts fast, whatever the columns of the key are. But values that
+    are equal in a collation have different hashes. -#}
 {%- macro _effect_key(table) -%}
     {%- if not table.key_is_collated -%}
 xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
@@ -146,31 +147,33 @@ xxhash64({{ spark_cdc._column_list(table.key) }}) as cdc_key_hash,
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- The columns of an effect that bring together those of a key: see _effect_key. -#}
+{#- The columns by which the effects of a key are grouped: see _effect_key. -#}
 {%- macro _effect_group(table) -%}
     {{ return(table.key if table.key_is_collated else ['cdc_key_hash']) }}
 {%- endmacro -%}
 
 
-{#- CTEs that end in `versions`: the table's columns, `cdc_begin` and `cdc_end` (the events that made and ended the
-    version as structs, the latter null while it is open), and `cdc_is_last` (no later version of the key).
+{#- CTEs that end in `versions`. It has the table's columns, and `cdc_begin` and `cdc_end`: the events that began and ended
+    the version, as structs. `cdc_end` is null while the version is open. `cdc_is_last` says that the key has no later
+    version.
 
-    One wide shuffle and one sort, by key and position; everything after them are windows in that order. Most keys are
-    plain: two or three windows do. The others, found first, go all the way. Both ways read the same shuffle, which Spark
-    makes once only while both need the same columns of `effects` and filter nothing before their join with `entangled`.
+    There is one wide shuffle and one sort, by key and position; all later steps are windows in that order. Most keys are
+    plain: two or three windows are enough. The complex keys are found first, and take all steps. Both ways read the same
+    shuffle. Spark makes it only once as long as both need the same columns of `effects` and filter nothing before their join
+    with `complex_keys`.
 
-    An `increment` is of some keys only: `effects`, a relation of their effects and of the truncates, as _effects_on_touched
-    makes it, and `is_plain`, whether all of these keys are. Then the other way is left out, which planning took longer than
-    a small increment runs. -#}
+    An `increment` is about some keys only. Its `effects` is a relation of their effects and of the truncates, as
+    _effects_on_affected_keys makes it. `is_plain` says whether all these keys are plain. Then the steps for complex keys are
+    left out, since planning them takes longer than a small increment runs. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set attributes = table.attributes or table.key -%}
-    {%- set together = spark_cdc._effect_group(table) -%}
+    {%- set group = spark_cdc._effect_group(table) -%}
     {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
         else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
     {%- set same_key = [] -%}
-    {%- for name in together -%}
+    {%- for name in group -%}
         {%- set column = spark_cdc._quote(name) -%}
-        {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'entangled.' ~ column) -%}
+        {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'complex_keys.' ~ column) -%}
     {%- endfor -%}
     {%- set row_window = 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence' -%}
     {%- set transaction_window = 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence' -%}
@@ -200,28 +203,29 @@ truncates as (
     where {{ 'cdc_is_effect and ' if increment is not none }}cdc_operation = 'truncate'
 ),
 
--- Keys that are not plain: a transaction both adds and removes a row of the key, or an event does not carry the whole
--- row, or the table was truncated. A hash that two keys share makes the other one go this way too, which is slower and
--- as right.
-entangled_transactions as (
-    {{ spark_cdc._entangled_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
+-- Complex keys: a transaction both adds and removes a row of the key, or an event does not carry the whole row, or
+-- the table was truncated. If two keys share a hash, the other one is treated as complex too, which is slower but
+-- also right.
+complex_transactions as (
+    {{ spark_cdc._complex_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
 ),
 
-entangled as (
-    select distinct {{ spark_cdc._column_list(together) }}
-    from entangled_transactions
+complex_keys as (
+    select distinct {{ spark_cdc._column_list(group) }}
+    from complex_transactions
 ),
 
--- Plain keys: the key exists after each event that is no removal, with the row of that event, however it is counted.
+-- Plain keys: after each event other than a removal the key exists, with the row of that event. Counts do not
+-- matter.
 plain_effects as (
     select effects.*
     from effects
-    left anti join entangled
+    left anti join complex_keys
         on {{ same_key | join(' and ') }}
 ),
 {%- endif %}
 
-plain_compared as (
+plain_rows_with_previous as (
     select
         *,
         lag(cdc_after) over (
@@ -230,16 +234,16 @@ plain_compared as (
     from {{ 'effects' if is_plain else 'plain_effects' }}
 ),
 
--- Rule 9: an event that changes no value gives none.
+-- Rule 9: an event that changes no value makes no version.
 plain_changes as (
     select *
-    from plain_compared
+    from plain_rows_with_previous
     where
         {{ spark_cdc._plain_change(table, 'cdc_after_before') | indent(8) }}
 ),
 {%- if granularity == 'commit' %}
 
--- Of a transaction the last change counts, and it is one if it leaves another row than the transaction found.
+-- The last change of a transaction counts, if it leaves another row than the transaction found.
 plain_transactions as (
     select
         *,
@@ -257,7 +261,7 @@ plain_transactions as (
 plain_steps as (
     select
         *,
-        cdc_adds >= 0 as cdc_begins,
+        cdc_row_delta >= 0 as cdc_begins,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_begin
     {%- if granularity == 'commit' %}
     from plain_transactions
@@ -282,22 +286,22 @@ plain_intervals as (
 ),
 {%- if not is_plain %}
 
--- All other keys.
-entangled_effects as (
+-- Complex keys.
+complex_effects as (
     select effects.*
     from effects
-    left semi join entangled
+    left semi join complex_keys
         on {{ same_key | join(' and ') }}
 ),
 
 summed as (
     select
         *,
-        sum(cdc_adds) over (
+        sum(cdc_row_delta) over (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_sum
-    from entangled_effects
+    from complex_effects
 ),
 
 listed as (
@@ -307,9 +311,9 @@ listed as (
     from summed
 ),
 
--- How many truncates lie before this event, before its transaction, and before the next transaction. A truncate sets
--- every count to 0: a great negative addition, after which the count is at least 0 again (rule 6).
-placed as (
+-- The number of truncates before this event, before its transaction, and before the next transaction. A truncate
+-- sets every count to 0: it subtracts a huge number, after which the count is at least 0 again (rule 6).
+effects_with_truncates as (
     select
         * except (cdc_truncate_list),
         case
@@ -331,19 +335,19 @@ gapped as (
         cdc_truncates.here as cdc_truncates_here,
         cdc_truncates.before_transaction as cdc_truncates_before,
         cdc_truncates.after_transaction as cdc_truncates_after
-    from placed
+    from effects_with_truncates
 ),
 
--- The count after an event is cdc_sum + greatest(count before the transaction, cdc_high): the closed form of adding
--- step by step with a floor under each step.
+-- The count after an event is cdc_sum + greatest(count before the transaction, cdc_high). This is the closed form
+-- of adding step by step with a floor under each step.
 bounded as (
     select
         *,
-        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
+        max(if(cdc_row_delta >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ so_far }}
         ) as cdc_high,
-        max(if(cdc_adds >= 0, 1, 0) - cdc_sum) over (
+        max(if(cdc_row_delta >= 0, 1, 0) - cdc_sum) over (
             {{ transaction_window | indent(12) }}
             {{ before }}
         ) as cdc_high_before,
@@ -353,7 +357,7 @@ bounded as (
     from gapped
 ),
 
--- What a transaction leaves, if the key did not exist before it, and if it did.
+-- The result of a transaction if the key did not exist before it, and if it did.
 outcomes as (
     select
         *,
@@ -362,7 +366,7 @@ outcomes as (
     from bounded
 ),
 
--- … and where that is the same, what it leaves whatever it found.
+-- … and if both are the same, the result whatever the transaction found.
 settled as (
     select
         * except (cdc_exists_if_new, cdc_exists_if_known),
@@ -386,7 +390,7 @@ found as (
 counts as (
     select
         * except (cdc_last_outcome),
-        -- a truncate between the transactions leaves nothing to find
+        -- after a truncate between the transactions the key does not exist
         case
             when cdc_last_outcome.cdc_exists and cdc_last_outcome.cdc_truncates = cdc_truncates_before then 1
             else 0
@@ -397,17 +401,18 @@ counts as (
 counted as (
     select
         * except (cdc_found),
-        -- here, not where effects are shuffled: a lambda keeps Spark from compiling a step with those around it
+        -- here, not where effects are shuffled: because of a lambda Spark does not compile a step with its
+        -- neighbours
         transform(cdc_after.cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_found = 1 as cdc_existed,
-        greatest(0, cdc_sum - cdc_adds + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
+        greatest(0, cdc_sum - cdc_row_delta + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
     from counts
 ),
 
--- What an event says of each column: a struct with its value, or nothing where the column keeps what it had. One that
--- the event does not carry keeps its value, and is null where the row has just come to the key (rule 10). A step of
--- its own: windows over the fields of one struct are planned much faster than over as many expressions.
+-- The value that an event gives each column: a struct, or null if the column keeps its value. A column that the
+-- event does not carry keeps its value, and is null if the row has just arrived at the key (rule 10). This is a
+-- step of its own, since Spark plans windows over fields of one struct much faster than over as many expressions.
 carried as (
     select
         * except (cdc_after, cdc_present_columns),
@@ -428,7 +433,7 @@ carried as (
     from counted
 ),
 
--- The whole row after each event, as one value: it is compared and carried as one.
+-- The whole row after each event, as one value, in which it is compared and passed on.
 filled as (
     select
         * except (cdc_carried),
@@ -444,7 +449,7 @@ filled as (
     from carried
 ),
 
-compared as (
+rows_with_previous as (
     select
         *,
         lag(cdc_row) over (
@@ -453,8 +458,8 @@ compared as (
     from filled
 ),
 
--- Rule 9: an event that changes no value gives none.
-judged as (
+-- Rule 9: an event that changes no value makes no version.
+effects_with_outcome as (
     select
         *,
         cdc_arrives
@@ -464,11 +469,11 @@ judged as (
         ) as cdc_sets_value,
         cdc_exists_before and not cdc_exists_after as cdc_takes_away,
         struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation) as cdc_event
-    from compared
+    from rows_with_previous
 ),
 {% if granularity == 'commit' %}
--- One row for each key and transaction: that with the last value, else the last. What else the transaction did to the
--- key stands in it.
+-- One row for each key and transaction: the row with the last value, or else the last row. It also has the other
+-- effects of the transaction on the key.
 transactions as (
     select
         *,
@@ -500,7 +505,7 @@ transactions as (
             {{ transaction_window | indent(12) }}
             {{ whole }}
         ) as cdc_last_step
-    from judged
+    from effects_with_outcome
 ),
 
 steps as (
@@ -521,12 +526,13 @@ steps as (
             )
         end as cdc_step,
         cdc_existed and not cdc_exists_at_end as cdc_ends,
-        -- A truncate that the same transaction makes good, with the very row, is seen by no other transaction.
+        -- If a transaction truncates the table and inserts the same row again, no other transaction sees the
+        -- truncate.
         cdc_existed and cdc_exists_at_end
         and {{ spark_cdc._is_same_row('cdc_row_found', 'cdc_row', table.collated) | indent(8) }}
         and cdc_truncates_before < cdc_truncates_after as cdc_continues
     from transactions
-    -- not `=`: from an equality of two columns Spark infers others through every expression above, for minutes
+    -- not `=`: from an equality of two columns Spark infers others in every expression above, which takes minutes
     where cdc_sequence <=> cdc_kept_sequence
 ),
 {% else %}
@@ -538,11 +544,11 @@ steps as (
         cdc_event as cdc_step,
         cdc_takes_away as cdc_ends,
         false as cdc_continues
-    from judged
+    from effects_with_outcome
 ),
 {% endif %}
--- A version lasts until the next step of its key, or the first truncate if that comes before. It stands in the last
--- step that it continues through.
+-- A version lasts until the next step of its key, or until the first truncate if that is earlier. It is in the row
+-- of the last step through which it continues.
 intervals as (
     select
         *,
@@ -601,32 +607,34 @@ versions as (
 {%- endmacro -%}
 
 
-{#- The transactions after which keys are not plain (see _versions): what brings the effects of a key together, in each
-    transaction that both adds and removes its row, does not carry the whole row, or has an effect that is `truncated`. -#}
-{%- macro _entangled_transactions(table, effects, truncated) -%}
-    {%- set together = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
-select {{ together }}
+{#- The transactions that make a key complex (see _versions), with the columns by which effects are grouped. Such a
+    transaction both adds and removes the row of the key, does not carry the whole row, or has an effect that is
+    `truncated`. -#}
+{%- macro _complex_transactions(table, effects, truncated) -%}
+    {%- set group = spark_cdc._column_list(spark_cdc._effect_group(table)) -%}
+select {{ group }}
 from {{ effects }}
-where cdc_adds <> 0 or cdc_after.cdc_present_columns is not null or {{ truncated }}
-group by {{ together }}, xxhash64(cdc_commit_sequence)
+where cdc_row_delta <> 0 or cdc_after.cdc_present_columns is not null or {{ truncated }}
+group by {{ group }}, xxhash64(cdc_commit_sequence)
 having
-    (max(cdc_adds) > 0 and min(cdc_adds) < 0)
+    (max(cdc_row_delta) > 0 and min(cdc_row_delta) < 0)
     or count(cdc_after.cdc_present_columns) > 0
     or count_if({{ truncated }}) > 0
 {%- endmacro -%}
 
 
-{#- Of an effect on a plain key that had the row `found`, or none: whether it leaves the key with another, or without one. -#}
+{#- For an effect on a plain key with the row `found`, or null: whether the key then has another row or none. -#}
 {%- macro _plain_change(table, found) -%}
 (
-    cdc_adds >= 0
+    cdc_row_delta >= 0
     and not ({{ spark_cdc._is_same_row('cdc_after.cdc_row', found ~ '.cdc_row', table.collated) | indent(8) }})
 )
-or (cdc_adds < 0 and {{ found }} is not null)
+or (cdc_row_delta < 0 and {{ found }} is not null)
 {%- endmacro -%}
 
 
-{#- Of a step: whether no later step of its key begins a version. A step that begins none has one behind it, if anything. -#}
+{#- For a step: whether no later step of its key begins a version. A step that does not begin a version is followed by one
+    that does, if by any. -#}
 {%- macro _no_begin_follows(row_window) -%}
 not coalesce(
     lead(cdc_begins) over (
@@ -640,9 +648,9 @@ and lead(cdc_begins, 2) over (
 {%- endmacro -%}
 
 
-{#- How many truncates of the sorted array `list` lie at or before the event, before its transaction, and at or before
-    the end of its transaction: a struct of three numbers. Found by halving, so that a table that is truncated every day
-    costs no more: up to 2^24 truncates in 25 steps. -#}
+{#- Three numbers of truncates in the sorted array `list`, as a struct: at or before the event, before its transaction, and
+    at or before the end of its transaction. It is found by halving, so a table that is truncated every day costs no more: up
+    to 2^24 truncates in 25 steps. -#}
 {%- macro _count_truncates(list) -%}
     {%- set counts = {
         'here': '(
@@ -678,13 +686,13 @@ aggregate(
 {%- endmacro -%}
 
 
-{#- The sequence of the event `event`, a struct: in an increment it may stand for a version that was open before. -#}
+{#- The sequence of the event `event`, a struct. In an increment the event may represent a version that was open before. -#}
 {%- macro _begin_of(event, sequence, increment) -%}
     {%- if increment is none -%}
         {{ return(event ~ '.' ~ sequence) }}
     {%- endif -%}
     {%- set place = event ~ '.cdc_sequence' -%}
-    {#- the first ~ stands behind a commit sequence, which has none; a view can make a sequence that has some -#}
+    {#- the first ~ is after the commit sequence, which has no ~ itself; the sequence of a view may have some -#}
     {%- set own = 'substring_index(' ~ place ~ ", '~', 1)" if sequence == 'cdc_commit_sequence'
         else 'substring(' ~ place ~ ", locate('~', " ~ place ~ ') + 1)' -%}
     {{ return(

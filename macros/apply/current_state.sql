@@ -11,13 +11,13 @@
     {%- endif -%}
     {%- do spark_cdc._declare({
         'builds': 'current_state', 'changes': changes, 'table': table, 'keep_deleted': keep_deleted,
-        'definition': [table, keep_deleted],
+        'fingerprint_of': [table, keep_deleted],
     }) -%}
 {{ spark_cdc._current_state(changes, table, keep_deleted) }}
 {%- endmacro -%}
 
 
-{#- The rows of all keys, or, in an increment, of the keys that it touches: see _versions. -#}
+{#- The rows of all keys or, in an increment, of the affected keys: see _versions. -#}
 {%- macro _current_state(changes, table, keep_deleted, increment=none) -%}
     {%- set source = 'coalesce(cdc_end, cdc_begin)' if keep_deleted else 'cdc_begin' -%}
 {{ spark_cdc._versions(changes, table, 'commit', increment) }}

@@ -12,13 +12,13 @@
     {%- endif -%}
     {%- do spark_cdc._declare({
         'builds': 'history', 'changes': changes, 'table': table, 'granularity': granularity,
-        'definition': [table, granularity],
+        'fingerprint_of': [table, granularity],
     }) -%}
 {{ spark_cdc._history(changes, table, granularity) }}
 {%- endmacro -%}
 
 
-{#- The versions of all keys, or, in an increment, those of the keys that it touches: see _versions. -#}
+{#- The versions of all keys or, in an increment, of the affected keys: see _versions. -#}
 {%- macro _history(changes, table, granularity, increment=none) -%}
     {%- set sequence = 'cdc_commit_sequence' if granularity == 'commit' else 'cdc_sequence' -%}
 {{ spark_cdc._versions(changes, table, granularity, increment) }}

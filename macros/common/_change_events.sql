@@ -1,7 +1,8 @@
-{#- The change event, the one shape that all decoders give: its columns, and the checks of a relation that should have it. -#}
+{#- The change event, the one shape that all decoders give: its columns, and the checks of a relation that should have
+    it. -#}
 
-{#- The columns of a change event that come before the columns of the table, in order: a dict of name -> type. A type `struct`
-    is one with fields: of the table (cdc_before), or of the decoder (cdc_metadata). -#}
+{#- The columns of a change event before the columns of the table, in order: a dict of name -> type. The type `struct` has
+    fields of the table (cdc_before) or of the decoder (cdc_metadata). -#}
 {%- macro _event_columns() -%}
     {{ return({
         'cdc_source': 'string',
@@ -18,7 +19,7 @@
     }) }}
 {%- endmacro -%}
 
-{#- What operations there are. -#}
+{#- The operations that a change event can have. -#}
 {%- macro _event_operations() -%}
     {{ return(['load', 'insert', 'update', 'delete', 'truncate']) }}
 {%- endmacro -%}
@@ -35,7 +36,7 @@
     {%- for name in ('cdc_sequence', 'cdc_commit_sequence') if '~' in (values[name] or '') -%}
         {{ spark_cdc._stop(
             'select_events', 'the decoder ' ~ spec.decoder ~ ' makes its ' ~ name ~ ' with ~: ' ~ values[name],
-            'printable ASCII without ~, which stands behind every sequence where runs compare them', "concat(commit, '.', position)"
+            'printable ASCII without ~, which runs use to compare sequences', "concat(commit, '.', position)"
         ) }}
     {%- endfor -%}
     {%- set fields = [] -%}
@@ -60,7 +61,8 @@ select
 from {{ relation }}
 {%- endmacro -%}
 
-{#- A sequence, as it is; the query stops at one with what no sequence may have. The decoders of this package make none. -#}
+{#- A sequence, unchanged. The query stops at a sequence with a character that is not allowed. The decoders of this package
+    make no such sequences. -#}
 {%- macro _checked_sequence(decoder, name, value) -%}
 case
     when {{ value }} rlike '^[ -}]+$' then {{ value }}
@@ -74,8 +76,8 @@ case
 end
 {%- endmacro -%}
 
-{#- Of the columns `names` of a change event those that a relation lacks or has in another type: texts that say so. `there` is
-    a dict of name -> type. -#}
+{#- Messages about the columns `names` of a change event that a relation lacks or has with another type. `there` is a dict of
+    name -> type. -#}
 {%- macro _event_column_problems(there, names=none) -%}
     {%- set types, problems = {}, [] -%}
     {%- for name, data_type in there.items() -%}

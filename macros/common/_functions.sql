@@ -1,5 +1,5 @@
-{#- Stops where Spark does not have one of these Python functions, which a model is about to call; they need this version of Spark.
-    Commands that run nothing compile without them. -#}
+{#- Stops if Spark lacks one of these Python functions, which the model calls. They need this version of Spark. Commands that
+    run nothing compile without them. -#}
 {%- macro _check_functions(me, functions, version) -%}
     {%- set is_rendered_again = model is defined and model.spark_cdc_calls is defined -%}
     {%- if is_rendered_again or invocation_args_dict.which in ('compile', 'generate') -%}
@@ -13,8 +13,8 @@
     {%- if missing -%}
         {%- set spark = run_query("select split(version(), ' ')[0]").rows[0][0] -%}
         {{ spark_cdc._stop(
-            me, 'it needs Spark ' ~ version ~ ' or newer with the functions ' ~ missing | join(', ') ~ '; this Spark ' ~ spark ~ ' has none of that name',
-            'a server that spark-cdc-server starts, on that Spark, or a session with spark_cdc_udfs.register(spark)',
+            me, 'it needs Spark ' ~ version ~ ' or newer with the functions ' ~ missing | join(', ') ~ '; this Spark ' ~ spark ~ ' lacks them',
+            'a server that spark-cdc-server starts, with that Spark, or a session after spark_cdc_udfs.register(spark)',
             "pip install 'pyspark==4.1.4', then spark-cdc-server start"
         ) }}
     {%- endif -%}

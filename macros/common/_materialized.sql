@@ -1,22 +1,22 @@
-{#- Materializations with which what a macro of the package gives cannot be right. Of those that others have made nothing is
-    known: they go on, as do tests, analyses and what `dbt show` is given. -#}
+{#- Materializations that cannot be right for a macro of this package. Nothing is known of materializations from elsewhere:
+    they are accepted, as are tests, analyses and the SQL of `dbt show`. -#}
 
-{#- Stops where a model, or a snapshot, whose body is this call would not be what the call gives. -#}
+{#- Stops if the materialization of a model or snapshot cannot store the result of this call. -#}
 {%- macro _check_materialized(call) -%}
     {%- set materialized = model.config.materialized if model is defined and model.config is defined else none -%}
     {%- set wrong = {
-        'incremental': 'incremental, which adds what a run gives to what the runs before it gave: each row would be there again, and'
-            ~ ' rows that go would stay',
-        'snapshot': 'a snapshot, which sees of each key one change a run, and no change between two runs',
-        'ephemeral': 'ephemeral: no relation that others could be built on, and ask for its columns',
+        'incremental': 'incremental, which adds the rows of each run to the rows of earlier runs: rows would be repeated, and'
+            ~ ' removed rows would stay',
+        'snapshot': 'a snapshot, which sees at most one change of each key in a run, and misses changes between runs',
+        'ephemeral': 'ephemeral: it has no relation that other models could read or ask for its columns',
     } -%}
     {%- if materialized not in wrong -%}
         {%- if materialized == 'view' and call.builds in ('current_state', 'history') -%}{%- do spark_cdc._warn_of_views(call) -%}{%- endif -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set accepted = "materialized='cdc_incremental', which works on what is new; table; or view, where no Python function is called" -%}
+    {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view, if no Python function is called" -%}
     {%- if materialized == 'snapshot' -%}
-        {%- set accepted = 'a model of history, which has every version: ' ~ accepted -%}
+        {%- set accepted = 'a model of history, which has every version, with ' ~ accepted -%}
     {%- endif -%}
     {%- set me = call.builds if call.builds != 'events' else 'decode' if '.' in call.decoder else call.decoder -%}
     {%- set problem = [me, model.name ~ ' is ' ~ wrong[materialized], accepted, "{{ config(materialized='cdc_incremental') }}"] -%}
@@ -27,20 +27,20 @@
     {{ spark_cdc._stop(*problem) }}
 {%- endmacro -%}
 
-{#- Warns of a view that reads a decoder through views alone: for every query Spark plans, and does, all of it again. -#}
+{#- Warns of a view that reads a decoder only through views: Spark plans and computes everything again for each query. -#}
 {%- macro _warn_of_views(call) -%}
     {%- set decoder = spark_cdc._decoder_view(spark_cdc._node_of(call.changes)) -%}
     {%- if decoder is not none -%}
         {%- do exceptions.warn(spark_cdc._stop_message(
-            call.builds, model.name ~ ' is a view, and so is all that it reads down to the decoder in ' ~ decoder.name
-            ~ ': every query of it decodes all raw rows, and takes many seconds to plan, however few rows there are',
-            'the model of the decoder as cdc_incremental or a table, and views over that',
+            call.builds, model.name ~ ' is a view that reads only views, down to the decoder in ' ~ decoder.name
+            ~ ': every query decodes all raw rows, and takes many seconds to plan, however few rows there are',
+            'the model of the decoder as cdc_incremental or a table, and views over it',
             "{{ config(materialized='cdc_incremental') }} in " ~ decoder.name
         )) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The model with a decoder's call that a node is, or is a view over, where all of them are views; else none. -#}
+{#- The model with a decoder's call that a node is, or is a view over, if all of them are views; else none. -#}
 {%- macro _decoder_view(node) -%}
     {%- if node is none or node is undefined or node.resource_type != 'model' or node.config.materialized != 'view' -%}
         {{ return(none) }}

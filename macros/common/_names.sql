@@ -1,4 +1,4 @@
-{#- How names and texts stand in SQL, and the checks of names that every public macro makes. -#}
+{#- How names and texts are written in SQL, and the checks of names in every public macro. -#}
 
 {%- macro _quote(name) -%}
     `{{ name | replace('`', '``') }}`
@@ -8,14 +8,14 @@
     '{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
 {%- endmacro -%}
 
-{#- "`a`, `b`", each name behind `prefix` (a table alias with its dot, or nothing). -#}
+{#- "`a`, `b`", with `prefix` before each name (a table alias with its dot, or nothing). -#}
 {%- macro _column_list(names, prefix='') -%}
     {%- for name in names -%}
         {{ prefix }}{{ spark_cdc._quote(name) }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- A value as a struct of the named columns: what whole rows are compared and carried as. -#}
+{#- The named columns as one struct, in which whole rows are compared and passed on. -#}
 {%- macro _struct(names, prefix='') -%}
 named_struct(
     {%- for name in names %}
@@ -24,7 +24,7 @@ named_struct(
 )
 {%- endmacro -%}
 
-{#- Stops compilation; the message teaches: what was given, what is accepted, an example to copy. -#}
+{#- Stops compilation. The message says what was given and what is accepted, and has an example to copy. -#}
 {%- macro _stop(macro_name, given, accepted, example) -%}
     {{ exceptions.raise_compiler_error(spark_cdc._stop_message(macro_name, given, accepted, example)) }}
 {%- endmacro -%}
@@ -33,7 +33,7 @@ named_struct(
     {{ return('spark_cdc.' ~ macro_name ~ ': ' ~ given ~ '\n  accepted: ' ~ accepted ~ '\n  example:  ' ~ example) }}
 {%- endmacro -%}
 
-{#- The names of `asked` as `known` (a list of names) spells them; a name that is not there stops. -#}
+{#- The names in `asked` as `known` (a list of names) spells them; an unknown name stops. -#}
 {%- macro _resolve_names(macro_name, argument, asked, known, example) -%}
     {%- if asked is undefined or asked is string or asked is mapping or asked is not iterable -%}
         {{ spark_cdc._stop(
@@ -51,7 +51,7 @@ named_struct(
         {%- if name is not string or name | lower not in spelled -%}
             {{ spark_cdc._stop(
                 macro_name,
-                argument ~ ' names the column ' ~ name ~ ', which is not there',
+                argument ~ ' names the column ' ~ name ~ ', which does not exist',
                 'the columns ' ~ known | join(', '),
                 example
             ) }}
@@ -59,7 +59,7 @@ named_struct(
         {%- if name | lower in alike -%}
             {{ spark_cdc._stop(
                 macro_name, argument ~ ' names the column ' ~ name ~ ', of which there are two, but for their case',
-                'names that differ in more: rename one in a view and give that view as the relation', example
+                'names that differ in more than case: rename one in a view and give that view as the relation', example
             ) }}
         {%- endif -%}
         {%- if spelled[name | lower] in resolved -%}
@@ -70,7 +70,7 @@ named_struct(
     {{ return(resolved) }}
 {%- endmacro -%}
 
-{#- The key's names as `known` spells them; an empty key stops. -#}
+{#- The names of the key as `known` spells them; an empty key stops. -#}
 {%- macro _resolve_key(macro_name, key, known, example) -%}
     {%- if key is none or key is undefined or (key is iterable and key is not string and key | length == 0) -%}
         {{ spark_cdc._stop(macro_name, 'key is empty', 'the list of the columns of the primary key', example) }}
@@ -81,12 +81,12 @@ named_struct(
 {%- macro _check_null_keys(macro_name, null_keys) -%}
     {%- if null_keys is not boolean -%}
         {{ spark_cdc._stop(
-            macro_name, 'null_keys is ' ~ null_keys, 'true, where NULL is a value of a column of the key, or false', 'null_keys=true'
+            macro_name, 'null_keys is ' ~ null_keys, 'true, if NULL is a value of the key columns, or false', 'null_keys=true'
         ) }}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Whether values of a type cannot be compared: one that is or has a map or a variant. A field may have that name. -#}
+{#- Whether values of a type cannot be compared: the type is or contains a map or a variant. A field may be called that. -#}
 {%- macro _has_no_equality(data_type) -%}
     {%- set unquoted = modules.re.sub('`[^`]*`', '', data_type | lower) -%}
     {{ return(
@@ -94,19 +94,19 @@ named_struct(
     ) }}
 {%- endmacro -%}
 
-{#- Stops for columns that no table of change data can have here: reserved names, no type, types without equality; and where
-    `there`, the names in its relation, have what cannot stand in SQL that is laid out. -#}
+{#- Stops for columns that a table of change data cannot have: reserved names, no type, types without equality. It also stops
+    for names in `there`, the columns of its relation, that cannot be written in laid-out SQL. -#}
 {%- macro _check_table_columns(macro_name, columns, there, example) -%}
     {%- for name in there if '\n' in name or '\r' in name -%}
         {{ spark_cdc._stop(
-            macro_name, 'there is a line break in the name of the column ' ~ tojson(name), 'names without one: rename it in a view',
+            macro_name, 'there is a line break in the name of the column ' ~ tojson(name), 'names without a line break: rename it in a view',
             'create view orders_renamed (order_id, order_no) as select * from …'
         ) }}
     {%- endfor -%}
     {%- for name, data_type in columns.items() -%}
         {%- if columns | map('lower') | select('equalto', name | lower) | list | length > 1 -%}
             {{ spark_cdc._stop(
-                macro_name, 'two columns are named ' ~ name ~ ', but for their case', 'names that differ in more',
+                macro_name, 'two columns are named ' ~ name ~ ', but for their case', 'names that differ in more than case',
                 "columns={'id': 'bigint', 'other_id': 'bigint'}"
             ) }}
         {%- endif -%}
@@ -125,7 +125,7 @@ named_struct(
                 'a dict of name -> Spark SQL type, a text', "columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}"
             ) }}
         {%- endif -%}
-        {#- what a relation has, Spark has written -#}
+        {#- the type of a column of the relation was written by Spark -#}
         {%- if data_type not in there.values() -%}
             {%- do spark_cdc._check_type(macro_name, 'the type of the column ' ~ name, data_type, "columns={'" ~ name ~ "': '", "'}") -%}
         {%- endif -%}

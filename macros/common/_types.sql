@@ -1,7 +1,7 @@
-{#- The texts of types that users give, checked by Spark's grammar before any SQL has them. -#}
+{#- The types that users give as text, checked against Spark's grammar before they are used in SQL. -#}
 
-{#- Stops for a type that Spark does not know. The example is one that may be meant, between `before` and `behind`. -#}
-{%- macro _check_type(macro_name, what, data_type, before, behind) -%}
+{#- Stops for a type that Spark does not know. The example has the type that may be meant, between `before` and `after`. -#}
+{%- macro _check_type(macro_name, what, data_type, before, after) -%}
     {%- set unknown = spark_cdc._unknown_in_type(data_type) -%}
     {%- if unknown is not none -%}
         {{ spark_cdc._stop(
@@ -10,12 +10,12 @@
             'boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s) of at most 38 digits, string, char(n), varchar(n),'
             ~ ' binary, date, timestamp, timestamp_ntz, interval day to second, interval year to month, array<type>,'
             ~ ' struct<name: type, …>; string with a collation: string collate unicode',
-            before ~ spark_cdc._type_meant(data_type) ~ behind
+            before ~ spark_cdc._type_meant(data_type) ~ after
         ) }}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The first part of a type that is none, as it is written; none where all is well. -#}
+{#- The first part of a type that is not valid, as it is written; none if all parts are valid. -#}
 {%- macro _unknown_in_type(data_type) -%}
     {%- set text = modules.re.sub('\\s+', ' ', data_type) | trim -%}
     {%- set nested = modules.re.fullmatch('(?is)(array|map|struct) ?<(.*)>', text) -%}
@@ -42,8 +42,8 @@
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- Whether a type without others in it is one, in lower case with single blanks. Those that are not in the message of
-    `_check_type` are columns of raw relations, or types of newer versions of Spark. -#}
+{#- Whether a text is a type without nested types, in lower case with single blanks. It accepts some types that the message
+    of `_check_type` does not list: they occur in raw relations or need a newer Spark. -#}
 {%- macro _is_simple_type(text) -%}
     {%- set fields = {'year': 0, 'month': 1, 'day': 2, 'hour': 3, 'minute': 4, 'second': 5} -%}
     {%- if modules.re.fullmatch(
@@ -66,7 +66,7 @@
     {{ return(false) }}
 {%- endmacro -%}
 
-{#- The type of Spark's that one of another database, or a misspelt one, may mean. -#}
+{#- The Spark type that a misspelt type, or a type of another database, may mean. -#}
 {%- macro _type_meant(data_type) -%}
     {%- set meant = {
         'boolean': 'bool|bit|logical', 'smallint': 'int2', 'int': 'int|integer|int4|mediumint|serial',

@@ -6,14 +6,14 @@
     {%- set relation = spark_cdc._tested_relation(relation) -%}
     {%- if relation is string or relation.identifier is not defined -%}
         {{ spark_cdc._stop(
-            'columns_of', 'the relation is ' ~ ('a text, ' if relation is string) ~ relation, 'what source() or ref() gives',
+            'columns_of', 'the relation is ' ~ ('a text, ' if relation is string) ~ relation, 'a relation from source() or ref()',
             "{{ spark_cdc.columns_of(source('erp', 'orders__ct')) }}"
         ) }}
     {%- endif -%}
     {%- set node = spark_cdc._node_of(relation) -%}
     {%- set is_asked = flags.INTROSPECT is not false -%}
     {%- set columns = spark_cdc._columns_in_fixture(node) -%}
-    {#- an input of a unit test is ephemeral for dbt, too -#}
+    {#- for dbt an input of a unit test is ephemeral, too -#}
     {%- set is_ephemeral = graph.nodes is defined and node is not none and node.config.materialized == 'ephemeral' -%}
     {%- if not columns and not is_ephemeral -%}
         {%- do columns.update(spark_cdc._columns_in_warehouse(relation, node)) -%}
@@ -27,7 +27,7 @@
         {%- if untyped -%}
             {{ spark_cdc._stop(
                 'columns_of',
-                relation ~ (' is not in the warehouse' if is_asked else ' is not asked for its columns (--no-introspect)') ~ ', and its YAML declares no data_type for ' ~ untyped | join(', '),
+                relation ~ (' is not in the warehouse' if is_asked else ' is not queried for its columns (--no-introspect)') ~ ', and its YAML declares no data_type for ' ~ untyped | join(', '),
                 'a relation that exists, or one whose YAML gives every column a data_type',
                 'columns: [{name: order_id, data_type: bigint}]'
             ) }}
@@ -42,7 +42,7 @@
     {%- if not columns and is_ephemeral -%}
         {{ spark_cdc._stop(
             'columns_of',
-            relation ~ ' is the ephemeral model ' ~ node.name ~ ', which the warehouse does not know, and has no declared columns',
+            relation ~ ' is the ephemeral model ' ~ node.name ~ ', which has neither a relation in the warehouse nor declared columns',
             'a model that is a view or a table, or one whose YAML declares its columns in table order, each with a data_type',
             "{{ config(materialized='view') }} in " ~ node.name
         ) }}
@@ -52,7 +52,7 @@
             'columns_of',
             relation ~ (
                 ' neither exists nor has declared columns' if is_asked
-                else ' is not asked for its columns (--no-introspect), and has none declared'
+                else ' is not queried for its columns (--no-introspect), and its YAML declares no columns'
             ),
             'a relation that exists' ~ ('' if is_source else ', such as a model that was built before')
             ~ ', or one whose YAML declares its columns in table order, each with a data_type',
@@ -65,8 +65,8 @@
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- A relation as it is; for the text that dbt makes of the tested relation of a test with the config `where`,
-    "(select * from <relation> where ...) ...", the relation in it. -#}
+{#- A relation, unchanged. A test with the config `where` gets a text instead: "(select * from <relation> where ...) ...";
+    then the relation in it. -#}
 {%- macro _tested_relation(relation) -%}
     {%- if relation is string and graph.nodes is defined -%}
         {%- for node in graph.nodes.values() | list + graph.sources.values() | list
@@ -84,8 +84,8 @@
     {{ return(relation) }}
 {%- endmacro -%}
 
-{#- The node of the project (model, seed, snapshot, source) that stands for a relation, else none. In a unit test the
-    relation is a CTE that dbt names after its node, and the graph is empty: its inputs stand in the test's own manifest. -#}
+{#- The node of the project (model, seed, snapshot, source) for a relation, else none. In a unit test the relation is a CTE
+    that dbt names after its node, and the graph is empty. The inputs are then in the test's own manifest. -#}
 {%- macro _node_of(relation) -%}
     {%- if relation is string or relation.identifier is not defined or not relation.identifier -%}
         {{ return(none) }}
@@ -109,7 +109,7 @@
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- The columns of an input that a unit test gives as SQL; an empty dict for every other. (Where it gives rows, dbt itself
+{#- The columns of an input that a unit test gives as SQL; otherwise an empty dict. (For an input given as rows dbt itself
     needs the relation in the warehouse.) -#}
 {%- macro _columns_in_fixture(node) -%}
     {%- set columns = {} -%}
@@ -117,16 +117,16 @@
         {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
             {%- do columns.update({column.col_name: column.data_type}) -%}
         {%- endfor -%}
-        {#- which may end in a comment -#}
+        {#- the code may end in a comment -#}
         {%- do spark_cdc._complete_types(columns, '(' ~ render(node.raw_code) ~ '\n)') -%}
     {%- endif -%}
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark remembers the files and
-    columns of a table that it has read (of Iceberg, the whole table), and is not told what others, in another process, do to
-    it: here, where every macro comes by that is given a relation, it looks again. Not once more where `cdc_incremental`
-    renders a body that was compiled just before; nor at a view that it made, over a table to which nothing is ever added. -#}
+{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
+    columns of a table that it has read (for Iceberg, the whole table). It does not notice changes by other processes. Every
+    relation passes here, so this is where REFRESH TABLE runs. It is not needed when `cdc_incremental` renders a body that
+    was compiled just before. Nor is it needed for a view made by `cdc_incremental`, since its table never changes. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- set plain = spark_cdc._plain_relation(relation, node) -%}
     {%- if not spark_cdc._is_in_warehouse(plain) -%}
@@ -142,7 +142,7 @@
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- A relation, named anew from its parts, which `--empty` and unit tests wrap or replace; none for a CTE that stands for no node. -#}
+{#- A relation built from its parts, since `--empty` and unit tests wrap or replace it; none for a CTE without a node. -#}
 {%- macro _plain_relation(relation, node) -%}
     {%- set identifier = relation.identifier | string -%}
     {%- if identifier.startswith('__dbt__cte__') -%}
@@ -160,8 +160,8 @@
     )) }}
 {%- endmacro -%}
 
-{#- Whether a relation is in the warehouse, which `dbt compile --no-introspect` does not ask: there is no connection. dbt's list
-    can lack what is there; where it is not there either, the adapter has no columns. -#}
+{#- Whether a relation is in the warehouse. `dbt compile --no-introspect` does not ask, since it has no connection. dbt's
+    list can lack a relation; the adapter then still finds its columns. -#}
 {%- macro _is_in_warehouse(plain) -%}
     {{ return(
         plain is not none and flags.INTROSPECT is not false
@@ -169,8 +169,8 @@
     ) }}
 {%- endmacro -%}
 
-{#- Whether nothing can be known of the columns of a relation, neither from the warehouse nor from YAML, while one of these
-    commands runs, which read no row. There the rest goes on: one relation that is not there ends no documentation. -#}
+{#- Whether the columns of a relation are unknown, both in the warehouse and in YAML, while one of these commands runs. They
+    read no rows, so they continue: one missing relation does not stop the documentation of the others. -#}
 {%- macro _is_untold(relation, commands=('generate',)) -%}
     {%- if not execute or invocation_args_dict.which not in commands -%}
         {{ return(false) }}
@@ -187,12 +187,12 @@
     ) }}
 {%- endmacro -%}
 
-{#- The same for a generic test, which like dbt's own can be compiled before its relation is there. -#}
+{#- The same for a generic test, which like dbt's own tests can be compiled before its relation exists. -#}
 {%- macro _test_is_untold(relation) -%}
     {{ return(spark_cdc._is_untold(relation, ('generate', 'compile'))) }}
 {%- endmacro -%}
 
-{#- The same for a call that has a decoder's relation, or `of`, the model of the decoder. -#}
+{#- The same for a call with a decoder's relation, or with `of`, the decoder's model. -#}
 {%- macro _call_is_untold(relation, of) -%}
     {%- if of is none or invocation_args_dict.which != 'generate' -%}
         {{ return(spark_cdc._is_untold(relation)) }}
@@ -201,15 +201,15 @@
     {{ return(node is not none and node.resource_type == 'model' and spark_cdc._calls_in(node) | length == 0) }}
 {%- endmacro -%}
 
-{#- What stands in place of the SQL then. -#}
+{#- The SQL that is compiled for such a relation. -#}
 {%- macro _untold(relation) -%}
--- this compiles once the relation is there, or its YAML declares its columns, each with a data_type
+-- this compiles once the relation exists, or its YAML declares its columns, each with a data_type
 select * from {{ relation }}
 {%- endmacro -%}
 
-{#- The columns of a relation that exists, a dict of name -> type; of a struct of many fields Spark leaves some out. The
-    adapter's `get_columns_in_relation` ends where a name begins with `#`. What comes behind the columns begins with a row
-    that has no type. -#}
+{#- The columns of an existing relation, a dict of name -> type; Spark leaves out some fields of a wide struct. The adapter's
+    `get_columns_in_relation` stops at a name that begins with `#`. The rows after the columns begin with a row that has no
+    type. -#}
 {%- macro _described(relation) -%}
     {%- set columns = {} -%}
     {%- set rows = run_query('describe table extended ' ~ relation).rows -%}
@@ -221,8 +221,8 @@ select * from {{ relation }}
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- Writes the types in a dict of columns out where Spark, asked to describe them, left fields of a struct out. Not that of
-    cdc_before, whose fields are those of its table. -#}
+{#- Completes the types in a dict of columns, where Spark left out fields of a struct. Not for cdc_before, whose fields are
+    the columns of its table. -#}
 {%- macro _complete_types(columns, relation) -%}
     {%- set cut = [] -%}
     {%- for name, data_type in columns.items() if modules.re.search('[.]{3} \\d+ more field', data_type) and name != 'cdc_before' -%}

@@ -1,4 +1,4 @@
-{#- What every decoder hands over to, and what a decoder consists of; see _macros.yml, and CONTRIBUTING for an example. -#}
+{#- The end of every decoder's macro, and the parts of a decoder. See _macros.yml, and CONTRIBUTING for an example. -#}
 {%- macro decode(decoder, spec) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- set call = spark_cdc._call_of_decoder('decode', 'events', decoder, spec) -%}
@@ -7,14 +7,15 @@
 {%- endmacro -%}
 
 
-{#- A call of a decoder as `_declare` takes it. The definition is what makes the model another one: of relations which ones they
-    are, and not what is in them; of `as_of` nothing; of the raw relation nothing, whose rows are new ones wherever they lie. -#}
+{#- A call of a decoder, as `_declare` takes it. The fingerprint covers everything that requires a rebuild. It covers which
+    relations the look-ups are, but not their rows. It covers neither `as_of` nor the raw relation: rows of another raw
+    relation are simply new. -#}
 {%- macro _call_of_decoder(me, builds, decoder, spec) -%}
     {%- for part in ('events', 'quarantine', 'raw_counts') -%}{%- do spark_cdc._part_of_decoder(me, part, decoder) -%}{%- endfor -%}
     {%- do spark_cdc._check_spec(me, decoder, spec) -%}
-    {%- set definition, lookups = {}, {} -%}
+    {%- set data, lookups = {}, {} -%}
     {%- for name, value in spec.items() if name not in ('relation', 'lookups', 'as_of', 'decoder') -%}
-        {%- do definition.update({name: value}) -%}
+        {%- do data.update({name: value}) -%}
     {%- endfor -%}
     {%- for name, relation in (spec.lookups or {}).items() -%}
         {%- do lookups.update({name: relation.schema ~ '.' ~ relation.identifier if relation else none}) -%}
@@ -23,12 +24,12 @@
         'builds': builds,
         'decoder': decoder,
         'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, answers=none, state=none, decoded=none)),
-        'definition': dict(definition, lookups=lookups),
+        'fingerprint_of': dict(data, lookups=lookups),
     }) }}
 {%- endmacro -%}
 
-{#- The macro _<part>_<decoder> of a decoder: `name` of this package, or `package.name`. One that it does not have stops, or, if
-    it is optional, gives none. -#}
+{#- The macro _<part>_<decoder> of a decoder: `name` in this package, or `package.name`. Stops if the macro does not exist;
+    gives none instead if it is optional. -#}
 {%- macro _part_of_decoder(me, part, decoder, is_optional=false) -%}
     {%- set names = (decoder | string).split('.') -%}
     {%- set package, name = (names[0] if names | length > 1 else 'spark_cdc'), names | last -%}
@@ -39,7 +40,7 @@
         {%- for there in spark_cdc if there.startswith('_events_') -%}{%- do known.append(there[8:]) -%}{%- endfor -%}
         {{ spark_cdc._stop(
             me, 'decoder is ' ~ decoder ~ ', and the package ' ~ package ~ ' has no macro _events_' ~ name,
-            'package.decoder for one of another package, or the name of a decoder: ' ~ known | sort | join(', '),
+            'package.decoder for a decoder of another package, or the name of a decoder: ' ~ known | sort | join(', '),
             "{{ spark_cdc.quarantine('" ~ known | sort | first ~ "', source('erp', 'orders'), key=['order_id']) }}"
         ) }}
     {%- elif '_' ~ part ~ '_' ~ name not in macros and is_optional -%}
@@ -54,20 +55,20 @@
     {{ return(macros['_' ~ part ~ '_' ~ name]) }}
 {%- endmacro -%}
 
-{#- What a decoder makes of the arguments of its public macro, which `quarantine` and `raw_counts` are given, too. -#}
+{#- The spec for the arguments of a decoder's public macro; `quarantine` and `raw_counts` take the same ones. -#}
 {%- macro _spec_of(me, decoder, relation) -%}
     {%- set make = spark_cdc._part_of_decoder(me, 'spec', decoder) -%}
     {%- set accepted = make.get_macro().arguments -%}
     {%- for name in kwargs if name not in accepted -%}
         {{ spark_cdc._stop(
-            me, 'there is an argument ' ~ name, 'what ' ~ decoder ~ ' has: ' ~ accepted | join(', '),
+            me, 'there is an argument ' ~ name, 'the arguments of ' ~ decoder ~ ': ' ~ accepted | join(', '),
             "{{ spark_cdc." ~ me ~ "('" ~ decoder ~ "', source('erp', 'orders'), key=['order_id']) }}"
         ) }}
     {%- endfor -%}
     {{ return(make(relation, *varargs, **kwargs)) }}
 {%- endmacro -%}
 
-{#- Stops for a spec that lacks a part that every spec has, or whose values are not JSON data. -#}
+{#- Stops for a spec that lacks a required part, or has values that are not JSON data. -#}
 {%- macro _check_spec(me, decoder, spec) -%}
     {%- set example = "{'relation': relation, 'lookups': {'base': base}, 'raw_columns': spark_cdc.columns_of(relation),"
         ~ " 'key': ['id'], 'columns': {'id': 'bigint'}}" -%}

@@ -1,4 +1,4 @@
-{#- The raw rows that a decoder can make nothing of. See _macros.yml. -#}
+{#- The raw rows that a decoder cannot decode. See _macros.yml. -#}
 {%- macro quarantine(decoder=none, relation=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}
@@ -7,7 +7,7 @@
     {{ return(spark_cdc._declared_select(call)) }}
 {%- endmacro -%}
 
-{#- The call that `quarantine` or `raw_counts` is: of a decoder's name and arguments, or of the model `of` whose body calls a
+{#- The call of `quarantine` or `raw_counts`: with a decoder's name and arguments, or with `of`, the model whose body calls a
     decoder. -#}
 {%- macro _call_for(me, decoder, relation) -%}
     {%- set of = kwargs.pop('of', none) -%}
@@ -17,7 +17,7 @@
     {%- set example = "{{ spark_cdc." ~ me ~ "(of=ref('orders__changes')) }}" -%}
     {%- if decoder is not none or relation is not none or varargs or kwargs -%}
         {{ spark_cdc._stop(
-            me, 'there are of and other arguments', 'of alone, or the name of a decoder, a relation and its arguments', example
+            me, 'it has the argument of and others', 'of alone, or the name of a decoder, a relation and its arguments', example
         ) }}
     {%- endif -%}
     {%- set node = spark_cdc._node_of(of) -%}
@@ -30,8 +30,8 @@
     {{ return(dict(calls[0], builds=me)) }}
 {%- endmacro -%}
 
-{#- What the body of another model calls, as `_declare` is told it. Its refs are no dependencies of this model, so dbt would
-    not resolve them here. -#}
+{#- The call in the body of another model, as `_declare` is given it. This model does not depend on the refs in that body, so
+    dbt would not resolve them here. -#}
 {%- macro _calls_in(node) -%}
     {%- set calls, own = [], model.get('spark_cdc_calls') -%}
     {%- do model.update({'spark_cdc_calls': calls}) -%}
@@ -40,7 +40,7 @@
     {{ return(calls) }}
 {%- endmacro -%}
 
-{#- The relation that `ref` with these arguments stands for, whatever the model that asks depends on. -#}
+{#- The relation of `ref` with these arguments, whatever the calling model depends on. -#}
 {%- macro _ref_in_graph(name, second=none) -%}
     {%- for node in graph.nodes.values()
         if node.resource_type in ('model', 'seed', 'snapshot') and node.name == (second or name)

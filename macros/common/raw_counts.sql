@@ -1,4 +1,4 @@
-{#- What became of the raw rows of a decoder, in numbers. See _macros.yml. -#}
+{#- How many raw rows of a decoder were used, were no-ops, or are in quarantine. See _macros.yml. -#}
 {%- macro raw_counts(decoder=none, relation=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}

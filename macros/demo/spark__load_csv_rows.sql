@@ -1,6 +1,5 @@
-{#- How the demo's seeds are written, in this project only (dbt takes this override from the root project, not from an
-    installed package): dbt-spark's own hands cells over as parameters, and its session method writes a NULL as the text
-    'None'. -#}
+{#- Writes the demo's seeds, in this project only: dbt takes this override from the root project. The macro of dbt-spark
+    passes cells as parameters, and its session method writes a NULL as the text 'None'. -#}
 {% macro spark__load_csv_rows(model, agate_table) %}
     {%- set types = model.config.column_types -%}
     {%- set rows = [] -%}

@@ -1,7 +1,8 @@
-{#- What the decoder of GBase capture streams is made of. The bytes are read by the Python functions spark_cdc_gbase_…, which
-    name their documents; here stands how rows come to them, and how their values become columns. -#}
+{#- The parts of the decoder of GBase capture streams. The Python functions spark_cdc_gbase_… read the bytes, and name their
+    documents. The macros here pass rows to them, and turn their values into columns. In their names a stretch is a segment
+    of a capture, and a bucket is a shard. -#}
 
-{#- The facts of one table of a stream that are known before any row is read, as a dict; bad arguments stop here. -#}
+{#- The spec of one table of a stream: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_gbase_capture(
     relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false
 ) -%}
@@ -18,21 +19,21 @@
     {%- set types = {} -%}
     {%- for name, data_type in in_relation.items() -%}{%- do types.update({name | lower: data_type | lower}) -%}{%- endfor -%}
     {%- set integers = 'bigint|int|smallint|tinyint|long|integer' -%}
-    {#- a capture_id of another type is not the same text in every time zone, or not in JSON -#}
+    {#- a capture_id of another type has different texts in different time zones, or in JSON -#}
     {%- for name, accepted in [
         ('capture_id', '(string|varchar|char|date|' ~ integers ~ ')\\b.*'), ('chunk_number', integers), ('payload', 'binary')
     ] -%}
         {%- if not modules.re.fullmatch(accepted, types.get(name, '')) -%}
             {{ spark_cdc._stop(
                 me, relation ~ ' has ' ~ (name ~ ' of type ' ~ types[name] if name in types else 'no column ' ~ name),
-                'one row for each read: capture_id string, chunk_number bigint, payload binary',
+                'one row for each read of the capture: capture_id string, chunk_number bigint, payload binary',
                 'create view chunks as select session as capture_id, n as chunk_number, unhex(bytes) as payload from …'
             ) }}
         {%- endif -%}
     {%- endfor -%}
     {%- if table_id is not integer or table_id is boolean or table_id | abs >= 2 ** 31 -%}
         {{ spark_cdc._stop(
-            me, 'table_id is ' ~ table_id, 'the number that cdc_startcapture was given for the table, of 32 bits', example
+            me, 'table_id is ' ~ table_id, 'the 32-bit number that was given to cdc_startcapture for this table', example
         ) }}
     {%- endif -%}
     {%- if columns is not mapping or not columns -%}
@@ -68,7 +69,7 @@
 {%- endmacro -%}
 
 
-{#- How the Python functions give the values of a type: as numbers of one kind, where they can, or as text. -#}
+{#- How the Python functions give the values of a type: as numbers of one kind if possible, else as text. -#}
 {%- macro _gbase_family(data_type) -%}
     {%- set facts = spark_cdc._type_facts(data_type) -%}
     {%- if facts.family in ('integer', 'date') -%}
@@ -102,21 +103,21 @@
     {{ return('cast(' ~ number ~ ' as decimal(19, 0)) * ' ~ unit) }}
 {%- endmacro -%}
 
-{#- What the function that makes change events has to know, JSON in SQL, a column a line. -#}
+{#- The settings of the function that makes change events: JSON in SQL, one column in each line. -#}
 {%- macro _gbase_settings(spec) -%}
     {%- set families = [] -%}
     {%- for name, data_type in spec.columns.items() -%}
         {%- do families.append(tojson(name) ~ ': ' ~ tojson(spark_cdc._gbase_family(data_type))) -%}
     {%- endfor -%}
     {%- set given = {'table_id': spec.table_id, 'encoding': spec.encoding, 'rtrim_char': spec.rtrim_char} -%}
-    {#- of the key it checks that nothing in it is null -#}
+    {#- the function checks that no key column is null -#}
     {%- set lines = [tojson(given)[1:-1], '"key": ' ~ tojson([] if spec.null_keys else spec.key)] -%}
     {{ return(spark_cdc._literal('{' ~ lines | join(',\n') ~ ',\n"columns": {\n' ~ families | join(',\n') ~ '\n}}')) }}
 {%- endmacro -%}
 
 
-{#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `spec.state`, a relation of such rows, the
-    captures go on where that stopped. -#}
+{#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `spec.state`, a relation of such rows,
+    parsing continues from that state. -#}
 {%- macro _gbase_decoded(spec) -%}
 with raw as (
     select
@@ -138,7 +139,7 @@ chunks as (
     from raw
 ),
 
--- which chunks can be read without those before them
+-- the segments: chunks that can be read without the chunks before them
 stretches as (
     select *
     from
@@ -214,7 +215,7 @@ placed as (
     from framed
     {%- if spec.state %}
     union all
-    -- a transaction goes to the bucket that its next records are in, a schema to all
+    -- a transaction goes to the shard of its next records, a schema to all shards
     select
         state.capture_id,
         bucket,
@@ -256,7 +257,8 @@ decoded as (
 {%- endmacro -%}
 
 
-{#- CTEs to `judged`: what was decoded, with values of the declared types. `spec.decoded` is a relation that has it already. -#}
+{#- CTEs that end in `judged`: the decoded rows, with values of the declared types. If `spec.decoded` is given, it is a
+    relation that already has the decoded rows. -#}
 {%- macro _gbase_judged(spec) -%}
     {%- if spec.decoded -%}
 with decoded as (
@@ -266,7 +268,7 @@ with decoded as (
 {{ spark_cdc._gbase_decoded(spec) }},
     {%- endif %}
 
--- As a generator, so that each value is cast once: Spark copies expressions of a select into everything above.
+-- A generator, so that each value is cast once: Spark copies expressions of a select into everything above.
 typed as (
     select
         decoded.*,
@@ -292,7 +294,7 @@ judged as (
 )
 {%- endmacro -%}
 
-{#- Where the value of each column of the table stands: name -> {`text`: SQL, `number`: SQL or none, `family`}. -#}
+{#- For each column of the table the SQL that reads its value: name -> {`text`: SQL, `number`: SQL or none, `family`}. -#}
 {%- macro _gbase_places(spec, side) -%}
     {%- set places, counts = {}, {'texts': 0, 'others': 0, 'integers': 0, 'floats': 0} -%}
     {%- for name, data_type in spec.columns.items() -%}
@@ -308,14 +310,14 @@ judged as (
         {%- do places.update({name: place}) -%}
     {%- endfor -%}
     {%- for place in places.values() -%}
-        {#- behind the end of the list there is none -#}
+        {#- after the end of the list there is no number -#}
         {%- set index = place.index + (counts.texts if place.group == 'others' else 0) -%}
         {%- do place.update({'text': 'get(' ~ side ~ '.texts, ' ~ index ~ ')'}) -%}
     {%- endfor -%}
     {{ return(places) }}
 {%- endmacro -%}
 
-{#- A row of decoded values as a struct of the declared types; what is not of its type is null there. -#}
+{#- A row of decoded values as a struct of the declared types; a value that is not of its type is null there. -#}
 {%- macro _gbase_row(spec, side) -%}
 named_struct(
     {%- for name, place in spark_cdc._gbase_places(spec, side).items() %}
@@ -330,7 +332,7 @@ named_struct(
 )
 {%- endmacro -%}
 
-{#- Whether a value is there that is not one of its column's type. -#}
+{#- Whether the row has a value that is not of its column's type. -#}
 {%- macro _gbase_has_bad_value(spec, side, row) -%}
     {%- set conditions = [] -%}
     {%- for name, place in spark_cdc._gbase_places(spec, side).items()
@@ -343,7 +345,7 @@ named_struct(
 {%- endmacro -%}
 
 
-{#- Which values of a row are none of their column's type. -#}
+{#- The values of a row that are not of their column's type. -#}
 {%- macro _gbase_bad_values(spec, side, row) -%}
     {%- set values = [] -%}
     {%- for name, place in spark_cdc._gbase_places(spec, side).items()
@@ -370,7 +372,8 @@ named_struct(
 {%- endmacro -%}
 
 
-{#- CTEs to `items`: every record, or tail, that went into an event or into quarantine, the latter with its reason. -#}
+{#- CTEs that end in `items`: every record or tail that is in an event or in quarantine; if in quarantine, with its
+    reason. -#}
 {%- macro _gbase_items(spec) -%}
     {%- set fields = ['chunk', 'chunk_offset', 'end_chunk', 'record_number', 'reason', 'detail'] -%}
 {{ spark_cdc._gbase_judged(spec) }},
@@ -421,7 +424,7 @@ items as (
 )
 {%- endmacro -%}
 
-{#- Where it is, and what is wrong with it. -#}
+{#- Where a record or tail is, and what is wrong with it. -#}
 {%- macro _gbase_detail() -%}
 concat(
     'chunk ',

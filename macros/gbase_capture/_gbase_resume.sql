@@ -1,10 +1,10 @@
-{#- How runs of incremental models go on in a GBase stream: see macros/incremental/_resumed.sql. The state of each capture is
-    the records of open transactions, the table's schemas, the end of the last chunk where it is no whole record, and what
-    the reader's buffer held.
+{#- How runs of incremental models continue in a GBase stream: see macros/incremental/_resumed.sql. The state of each capture
+    has the records of open transactions and the table's schemas. It also has the end of the last chunk if that is not a
+    whole record, and the reader's buffer.
 
-    It holds while chunks come in order. A chunk that belongs before one that was read, a record that may repeat one the
-    state no longer knows, and a state that does not fit the rows that were read (the run before was killed) make a run
-    decode all chunks again. -#}
+    The state is valid while chunks come in order. In three cases a run decodes all chunks again. A chunk belongs before one
+    that was read. A record may repeat one that the state no longer has. Or the state does not fit the rows that were read,
+    since the run before was killed. -#}
 
 {%- macro _resume_gbase_capture(spec) -%}
     {{ return({
@@ -20,10 +20,10 @@
 {%- endmacro -%}
 
 
-{#- The state that spec.decoded ends with; with spec.state, an earlier one, that of the other captures too. Besides rows of
-    spark_cdc_gbase_changes it has one of the kind `through` for each capture: in chunk the last chunk number, in chunk_offset
-    how many raw rows were read. It is kept for as many captures as may still go on: those of this run, and those whose ids
-    sort last. A chunk of another one makes its run decode all. -#}
+{#- The state after spec.decoded; with an earlier state in spec.state, also for the other captures. It has rows of
+    spark_cdc_gbase_changes, and for each capture one row of the kind `through`. There `chunk` is the last chunk number, and
+    chunk_offset the number of raw rows that were read. The state is kept for the captures that may still continue: those of
+    this run, and those whose ids sort last. For a chunk of any other capture a run decodes all chunks. -#}
 {%- macro _gbase_state(spec) -%}
     {%- set columns = 'capture_id, kind, chunk, chunk_offset, end_chunk, transaction_id, reason, detail, content' -%}
     {%- set decoded, before = spec.decoded, spec.state -%}
@@ -31,7 +31,7 @@ with through as (
     {{ spark_cdc._gbase_through(spec.all_rows, 'true' if not before else 'capture_id in (select capture_id from ' ~ decoded ~ ')') | indent(4) }}
     {%- if before %}
     union all
-    -- of a capture that was not decoded no more is known than before
+    -- a capture that was not decoded keeps its state
     select
         state.capture_id,
         greatest(state.chunk, rows_read.chunk) as chunk,
@@ -84,12 +84,12 @@ select
 from kept
 {%- endmacro -%}
 
-{#- For how many captures the state is kept. The variable is for tests and not public. -#}
+{#- The number of captures whose state is kept. The variable is for tests and not public. -#}
 {%- macro _gbase_captures_in_state() -%}
     {{ return(var('spark_cdc_internal_captures_in_state', 100)) }}
 {%- endmacro -%}
 
-{#- How far raw rows reach in each capture that meets a condition, and how many they are. -#}
+{#- The last chunk number and the number of raw rows of each capture, for rows that meet a condition. -#}
 {%- macro _gbase_through(rows, condition='true') -%}
 select
     capture_id,
@@ -109,7 +109,8 @@ group by capture_id
 {%- endmacro -%}
 
 
-{#- Has a row unless the new chunks lie behind those that the state is of, and it is of all that were read. -#}
+{#- Has a row unless two conditions hold: the new chunks come after the chunks of the state, and the state covers all chunks
+    that were read. -#}
 {%- macro _gbase_breaks(spec) -%}
 with new_rows as (
     select
@@ -137,8 +138,8 @@ where
 {%- endmacro -%}
 
 
-{#- Whether the entries of a chunk may change: something was found in it, or the last run found that it ends with what is no
-    whole record. -#}
+{#- Whether the entries of a chunk may change: something was found in it, or the last run found that its end is not a whole
+    record. -#}
 {%- macro _gbase_may_change(spec) -%}
 (cast(capture_id as string), cast(chunk_number as bigint)) in (
     {{ spark_cdc._gbase_items(spec) | indent(4) }}
@@ -159,7 +160,8 @@ where
 )
 {%- endmacro -%}
 
-{#- All entries of the chunks in spec.reread: those found now, and those found before whose chunk does not go on in the new ones. -#}
+{#- All entries of the chunks in spec.reread: those found now, and earlier ones whose chunk does not continue in the new
+    chunks. -#}
 {%- macro _gbase_entries(spec) -%}
 with deliveries as (
     select

@@ -15,7 +15,7 @@
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
 {{ spark_cdc._gbase_judged(spec) }},
 
--- captures that overlap after a restart say the same twice: the first one counts
+-- captures that overlap after a restart repeat changes: the first one counts
 numbered as (
     select
         *,
@@ -44,7 +44,7 @@ where cdc_number = 1
 {%- endmacro -%}
 
 
-{#- What else the source says of a change. -#}
+{#- Other facts that the source gives about a change. -#}
 {%- macro _gbase_metadata(spec) -%}
 named_struct(
     'capture_id', capture_id,
@@ -55,7 +55,7 @@ named_struct(
 {%- endmacro -%}
 
 
-{#- One row for each record or tail that cannot be read, and each delivery of the chunk where it begins. -#}
+{#- One row for each record or tail that cannot be read, for each delivery of the chunk where it begins. -#}
 {%- macro _quarantine_gbase_capture(spec) -%}
 {{ spark_cdc._gbase_items(spec) }},
 
@@ -90,7 +90,8 @@ where capture_id is null or chunk_number is null or payload is null
 {%- endmacro -%}
 
 
-{#- The four counts, for `raw_counts`. A chunk is in quarantine if any part of it is, else used if any record of it is. -#}
+{#- The four counts, for `raw_counts`. A chunk is in quarantine if any part of it is. Otherwise it is used if any record of
+    it is. -#}
 {%- macro _raw_counts_gbase_capture(spec) -%}
 {{ spark_cdc._gbase_items(spec) }},
 

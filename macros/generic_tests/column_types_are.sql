@@ -1,15 +1,15 @@
 {#- The columns of the built table have the types that its YAML declares. See _generic_tests.yml.
 
-    dbt's contracts compare the names of types only, without precision or fields. Types are compared as Spark spells
-    them (`typeof`), so `int` and `integer` are one, and wide structs, which `describe table` cuts short, are read whole.
-    There a char or varchar is a string: its length is the one that `describe table` gives, where that is not cut short. -#}
+    dbt's contracts compare only the names of types, without precision or fields. Here types are compared as Spark spells
+    them (`typeof`). So `int` and `integer` are equal, and wide structs, which `describe table` cuts short, are complete. But
+    `typeof` shows a char or varchar as a string. Its length comes from `describe table`, unless that is cut short. -#}
 {%- test column_types_are(model) -%}
 {%- if execute -%}
 {%- set relation = spark_cdc._tested_relation(model) -%}
 {%- set node = spark_cdc._node_of(relation) -%}
 {%- if node is none -%}
     {{ spark_cdc._stop(
-        'column_types_are', model ~ ' is no model, seed, snapshot or source of the project', 'one whose YAML declares its columns',
+        'column_types_are', model ~ ' is not a model, seed, snapshot or source of the project', 'a node whose YAML declares its columns',
         'models: [{name: orders, data_tests: [spark_cdc.column_types_are], columns: [{name: order_id, data_type: bigint}]}]'
     ) }}
 {%- endif -%}
@@ -31,16 +31,16 @@
     {%- do raw_columns.update({name | lower: data_type}) -%}
 {%- endfor -%}
 {%- for name in there if name not in declared -%}
-    {%- do problems.append({'name': there[name], 'declared': none, 'problem': 'is not declared, or without data_type'}) -%}
+    {%- do problems.append({'name': there[name], 'declared': none, 'problem': 'is not declared, or has no data_type'}) -%}
 {%- endfor -%}
 {%- for name in declared -%}
     {%- if name in there -%}
         {%- do both.append(name) -%}
     {%- else -%}
-        {%- do problems.append({'name': name, 'declared': declared[name], 'problem': 'is declared and not there'}) -%}
+        {%- do problems.append({'name': name, 'declared': declared[name], 'problem': 'is declared but does not exist'}) -%}
     {%- endif -%}
 {%- endfor -%}
-{#- a left join that finds nothing: one row of nulls of the right types, and no row is read -#}
+{#- a left join without a match: one row of nulls with the right types, and no row is read -#}
 with types as (
     select
         inline(

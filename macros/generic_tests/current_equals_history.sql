@@ -35,7 +35,7 @@ open_versions as (
     where cdc_is_current
 ),
 
--- `except all` takes two nulls as equal and counts repeated rows
+-- `except all` treats two nulls as equal and counts repeated rows
 only_current as (
     select * from current_rows
     except all

@@ -1,4 +1,4 @@
-{#- The columns that an update names as changed are those that differ from its before image. See _generic_tests.yml. -#}
+{#- The columns that an update names as changed are the ones that differ from its before image. See _generic_tests.yml. -#}
 {%- test mask_names_changed_columns(model, leave_out=[]) -%}
 {%- if execute and spark_cdc._test_is_untold(model) -%}
 {{ spark_cdc._untold(model) }}
@@ -46,7 +46,7 @@ with updates as (
         and cdc_changed_columns is not null
 ),
 
--- of a column that the event does not carry nothing can be said
+-- a column that the event does not carry cannot be checked
 compared as (
     select
         cdc_sequence,

@@ -1,4 +1,5 @@
-{#- No two rows of a relation have one key, and no key has a NULL, unless it is a value of keys. See _generic_tests.yml. -#}
+{#- No two rows of a relation have the same key, and no key has a NULL, unless NULL is a value of keys. See
+    _generic_tests.yml. -#}
 {%- test one_row_per_key(model, key, null_keys=false) -%}
 {%- if execute and spark_cdc._test_is_untold(model) -%}
 {{ spark_cdc._untold(model) }}

@@ -1,4 +1,4 @@
-{#- The bits of a delete are those of its key, so a key that was declared wrongly shows. See _generic_tests.yml. -#}
+{#- The bits of a delete are the bits of its key, so a wrongly declared key is found. See _generic_tests.yml. -#}
 {%- test qlik_delete_bits_are_key(
     model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none
 ) -%}
@@ -8,7 +8,7 @@
 {%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
 ) -%}
-{#- of all data columns, also those that `columns` leaves out -#}
+{#- all data columns, even if they are not in `columns` -#}
 {%- set bits = {} -%}
 {%- for name in spec.raw_columns if name not in spec.headers.values() -%}
     {%- do bits.update({name: spec.first_bit + loop.index0}) -%}

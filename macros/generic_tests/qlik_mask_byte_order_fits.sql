@@ -10,7 +10,7 @@
 {%- for name in there if not header_prefix or not (name | lower).startswith(header_prefix | lower) -%}
     {%- do data_columns.append(name) -%}
 {%- endfor -%}
-{#- the decoder wants a key; the test does not look at it -#}
+{#- the decoder needs a key; the test does not use it -#}
 {%- set key = (columns | list if columns is mapping else data_columns or there)[-1:] -%}
 {%- set spec = spark_cdc._spec_qlik_change_table(
     model, key, columns, header_prefix, mask_byte_order, header_columns
@@ -27,16 +27,16 @@
 inserts as (
     select
         * except (cdc_mask),
-        -- whole bytes, for the other way
+        -- whole bytes, for the other byte order
         concat(repeat('0', length(cdc_mask) % 2), cdc_mask) as cdc_mask,
         {{ spark_cdc._qlik_test_insert_fits(spec, names) | indent(8) }} as mask_fits,
-        -- what its data columns look like in a mask, the first one first
+        -- the pattern of its data columns in a mask, first column first
         {{ spark_cdc._qlik_test_insert_pattern(spec, names) | indent(8) }} as cdc_pattern
     from judged_alone
     where cdc_operation = 'insert' and cdc_mask_as_written is not null
 ),
 
--- the same masks read the other way
+-- the same masks read in the other byte order
 reread as (
     select
         * except (
@@ -51,7 +51,7 @@ reread as (
     where not coalesce(mask_fits, false)
 ),
 
--- for which numbers of header columns the masks would fit, in either order of bytes
+-- the numbers of header columns that would fit the masks, in each byte order
 bits as (
     select
         *,
@@ -74,7 +74,7 @@ shifted as (
     from bits
 ),
 
--- the one that fits the most
+-- the number that fits most masks
 best as (
     select cdc_shift
     from shifted
@@ -102,8 +102,8 @@ select
                 ': read so the mask fits, with {{ spec.first_bit }} it does not'
             )
         else concat(
-            'the mask fits in neither order: mask_byte_order cannot help. See header_prefix and header_columns;',
-            ' columns, where the relation has columns that are none of the table\'s; leave_out, for large objects'
+            'the mask fits in neither order, whatever mask_byte_order is. See header_prefix and header_columns;',
+            ' columns, if the relation has columns that do not belong to the table; leave_out, for large objects'
         )
     end as hint
 from shifted
@@ -112,7 +112,7 @@ left join best
 {%- endif -%}
 {%- endtest -%}
 
-{#- Whether the mask of an insert has the bit of every column with a value, and none that belongs to no data column. -#}
+{#- Whether the mask of an insert has the bit of every column with a value, and only bits of data columns. -#}
 {%- macro _qlik_test_insert_fits(spec, names) -%}
 (
     {{ spark_cdc._qlik_mask_is_good(spec) | indent(4) }}
@@ -122,7 +122,7 @@ left join best
 )
 {%- endmacro -%}
 
-{#- What the data columns of an insert can look like in its mask, as a regular expression: a column with a value has its bit. -#}
+{#- A regular expression for the data columns of an insert in its mask: a column with a value has its bit. -#}
 {%- macro _qlik_test_insert_pattern(spec, names) -%}
     {%- set parts = [] -%}
     {%- for there in spec.raw_columns if there not in spec.headers.values() -%}
@@ -135,7 +135,7 @@ left join best
     {{ return(spark_cdc._call('concat', parts)) }}
 {%- endmacro -%}
 
-{#- A mask as its bits, bit 0 first; null where none is set. -#}
+{#- A mask as its bits, bit 0 first; null if no bit is set. -#}
 {%- macro _qlik_test_bits(byte_order) -%}
     {%- set bits = "lpad(conv(substr(cdc_mask, place, 2), 16, 2), 8, '0')" -%}
     {%- set bits = bits if byte_order == 'big' else 'reverse(' ~ bits ~ ')' -%}
@@ -147,8 +147,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The numbers of header columns for which `bits` are the pattern of the row and nothing else; `place` is kept beside. Only a
-    few can be: the first bit is one of the first data column or of one behind it. -#}
+{#- The numbers of header columns for which `bits` match the pattern of the row and nothing else; `place` is passed on. Only
+    a few are possible: the first bit belongs to the first data column or to a later one. -#}
 {%- macro _qlik_test_shifts(spec, bits, place) -%}
     {%- set width = spec.end_bit - spec.first_bit -%}
 transform(

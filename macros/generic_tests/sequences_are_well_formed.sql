@@ -1,4 +1,4 @@
-{#- Every event has a position of its own, not before that of its commit. See _generic_tests.yml. -#}
+{#- Every event has a position of its own, which is not before its commit. See _generic_tests.yml. -#}
 {%- test sequences_are_well_formed(model, pattern=none) -%}
 with counted as (
     select
@@ -15,7 +15,7 @@ judged as (
             when cdc_sequence is null then 'cdc_sequence is null'
             when cdc_commit_sequence is null then 'cdc_commit_sequence is null'
             when events > 1 then 'another event has this cdc_sequence'
-            when cdc_commit_sequence > cdc_sequence then 'the commit stands behind its event'
+            when cdc_commit_sequence > cdc_sequence then 'the commit is after its event'
             {%- if pattern is not none %}
             {%- set whole = spark_cdc._literal('^(?:' ~ pattern ~ ')$') %}
             when not cdc_sequence rlike {{ whole }}

@@ -1,21 +1,21 @@
 {#- Runs of models of change events and of quarantined rows.
 
-    A run looks for rows of the raw relation that it has not read (_raw_rows.sql), reads with them the older rows that they can
-    change the meaning of, decodes those and puts the difference into the model. Then it adds the new rows to those it has
-    read: a run that is killed before that finds them again, and comes to the same.
+    A run finds the rows of the raw relation that it has not read (_raw_rows.sql). It adds older rows whose decoding depends
+    on the new ones, decodes all of these, and writes the difference into the model. Then it stores the new rows. If a run is
+    killed before that, the next run finds the same rows new, and its result is the same.
 
-    Which older rows those are says _dependencies_<decoder>(spec); `decode` in _macros.yml has its keys. Of a decoder without
-    it all rows are decoded. One whose parser has a state has _resume_<decoder>(spec) instead (_resumed.sql). -#}
+    The macro _dependencies_<decoder>(spec) says which older rows these are; `decode` in _macros.yml describes its keys.
+    Without this macro all rows are decoded. A decoder with parser state has _resume_<decoder>(spec) instead (_resumed.sql). -#}
 
 {%- macro _run_decoded(run) -%}
     {%- set resume = spark_cdc._part_of_decoder('cdc_incremental', 'resume', run.call.decoder, is_optional=true) -%}
     {%- do run.update({
-        'raw': spark_cdc._helper('raw_' ~ run.suffix) if run.is_full
+        'raw': spark_cdc._side_table('raw_' ~ run.suffix) if run.is_full
             else this.incorporate(path={'identifier': run.properties['spark_cdc.raw']}, type='table'),
-        'replaced': spark_cdc._helper('replaced'),
-        'missing': spark_cdc._helper('missing_' ~ run.suffix),
-        'read': spark_cdc._helper('read_' ~ run.suffix),
-        'groups': spark_cdc._helper('groups_' ~ run.suffix),
+        'retracted': spark_cdc._side_table('replaced'),
+        'missing': spark_cdc._side_table('missing_' ~ run.suffix),
+        'to_decode': spark_cdc._side_table('rows_' ~ run.suffix),
+        'groups': spark_cdc._side_table('groups_' ~ run.suffix),
         'answers': this.incorporate(path={'identifier': run.properties['spark_cdc.answers']}, type='table')
             if run.properties.get('spark_cdc.answers') and not run.is_full else none,
         'resume': resume,
@@ -23,10 +23,10 @@
     }) -%}
     {%- do spark_cdc._keep_as_of(run) -%}
     {%- do spark_cdc._add_dependencies(run) -%}
-    {%- if not run.is_full and run.raw.identifier | lower not in run.helpers -%}
+    {%- if not run.is_full and run.raw.identifier | lower not in run.side_tables -%}
         {{ spark_cdc._stop(
-            'cdc_incremental', run.raw ~ ', the raw rows that ' ~ this ~ ' has read, is gone',
-            'to build the model anew from the rows that the raw relation has now',
+            'cdc_incremental', 'the table ' ~ run.raw ~ ' with the stored raw rows of ' ~ this ~ ' does not exist',
+            '--full-refresh, which builds the model again from the rows that the raw relation has now',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- elif not run.is_full -%}
@@ -36,15 +36,15 @@
         {%- do spark_cdc._number_run(run) -%}
     {%- endif -%}
     {%- if run.is_full -%}
-        {#- copied first, so that all is read from one state -#}
+        {#- copied first, so that every later read sees the same rows -#}
         {%- do spark_cdc._copy_raw_rows(run) -%}
         {%- do spark_cdc._decode_all(run, {
             'spark_cdc.generation': run.batch, 'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0
         }) -%}
     {%- else -%}
-        {%- do spark_cdc._read_new_rows(run) -%}
-        {%- set extent = 'anew' if run.is_other else spark_cdc._extent(run) -%}
-        {%- if extent == 'anew' -%}
+        {%- do spark_cdc._find_new_rows(run) -%}
+        {%- set extent = 'rebuild' if run.is_other else spark_cdc._extent(run) -%}
+        {%- if extent == 'rebuild' -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._decoded(run, run.call.spec.relation)) -%}
             {%- do spark_cdc._keep_undecoded_rows(run) -%}
             {%- do spark_cdc._decode_all(run, {'spark_cdc.generation': run.batch}) -%}
@@ -60,20 +60,20 @@
 {%- endmacro -%}
 
 
-{#- Adds to a run what its decoder says of dependencies, and whether the kept rows or the model are of another call. Where these
-    were written by a version of this package that did not note the dependencies, they are as now. -#}
+{#- Adds the decoder's dependencies to a run. It also finds out whether the stored rows or the model were made with another
+    call. An earlier version of this package did not store the dependencies; then they count as unchanged. -#}
 {%- macro _add_dependencies(run) -%}
     {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if'] -%}
     {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
     {%- set given = dependencies(dict(
-        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.read),
+        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.to_decode),
         built=run.target, builds=run.call.builds, answers=run.answers
     )) if dependencies else {} -%}
     {%- set wrong = given.keys() | reject('in', keys) | list -%}
     {%- if wrong or (given.group and not given.event_group) or (given.identity and not given.group) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the dependencies of the decoder ' ~ run.call.decoder ~ ' have ' ~ given.keys() | list | join(', '),
-            'group and event_group, and besides those ' ~ keys[2:] | join(', '), "{'group': 'left(position, 16)', 'event_group': 'left(cdc_sequence, 16)'}"
+            'group and event_group, and optionally ' ~ keys[2:] | join(', '), "{'group': 'left(position, 16)', 'event_group': 'left(cdc_sequence, 16)'}"
         ) }}
     {%- endif -%}
     {%- set kept_by = local_md5(tojson([given.get('group'), given.get('identity'), given.get('keeps')])) -%}
@@ -82,18 +82,18 @@
         'dependencies': given,
         'kept_by': kept_by,
         'is_regrouped': is_regrouped,
-        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.definition,
+        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.fingerprint,
     }) -%}
 {%- endmacro -%}
 
-{#- The select that the model is, over the raw rows in `relation`. `more` is what else the spec says: in an increment `built`, the
-    model as it was, and `new_rows`, those of the raw rows that are new. -#}
+{#- The model's SELECT over the raw rows in `relation`. `more` is added to the spec. In an increment it has `built`, the
+    model before this run, and `new_rows`, the new raw rows. -#}
 {%- macro _decoded(run, relation, more={}) -%}
     {%- set select = spark_cdc._part_of_decoder('cdc_incremental', run.call.builds, run.call.decoder) -%}
     {{ return(select(dict(run.call.spec, relation=relation, batch=run.batch, **dict(more)))) }}
 {%- endmacro -%}
 
-{#- The model, from all rows that were read. Look-ups answer anew. -#}
+{#- Builds the model from all rows that were read. Look-ups are asked again. -#}
 {%- macro _decode_all(run, properties) -%}
     {%- if run.resume -%}
         {%- do spark_cdc._resume_all(run, properties) -%}
@@ -108,7 +108,7 @@
 {%- endmacro -%}
 
 
-{#- A time up to which is decoded never goes back: what one run has taken up stays so. -#}
+{#- The time up to which rows are decoded never goes back: rows that one run decoded stay decoded. -#}
 {%- macro _keep_as_of(run) -%}
     {%- set spec = run.call.spec -%}
     {%- set before = run.properties.get('spark_cdc.as_of') if not run.is_full else none -%}
@@ -118,15 +118,15 @@
     {%- do spec.update({'as_of_before': before}) -%}
 {%- endmacro -%}
 
-{#- Writes what look-ups answer to the questions of raw rows into another table, `run.answers`, if the decoder has
-    _answers_<decoder>(spec): a select of cdc_group and what else it finds again as spec.answers. In an increment, the answers of
-    groups that are not `affected` stay. -#}
+{#- Stores the answers of look-ups in another table, `run.answers`, if the decoder has _answers_<decoder>(spec). This is a
+    select of cdc_group and any other columns; the decoder reads them as spec.answers. In an increment, answers of groups
+    that are not `affected` stay. -#}
 {%- macro _ask(run, relation, more, affected=none) -%}
     {%- set part = spark_cdc._part_of_decoder('cdc_incremental', 'answers', run.call.decoder, is_optional=true) -%}
     {%- if not part or not run.call.spec.lookups.values() | select | list -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set answers = spark_cdc._helper('answers_' ~ run.suffix) -%}
+    {%- set answers = spark_cdc._side_table('answers_' ~ run.suffix) -%}
     {%- set select = part(dict(run.call.spec, relation=relation, answers=run.answers, **dict(more))) -%}
     {%- set sql -%}
 create table {{ answers }} using parquet as
@@ -147,7 +147,7 @@ left anti join {{ affected.groups }} as affected
     {%- do run.update({'answers': answers}) -%}
 {%- endmacro -%}
 
-{#- What a run that wrote something notes of look-ups. -#}
+{#- The properties about look-ups that a run stores after it has written. -#}
 {%- macro _properties_of_look_ups(run) -%}
     {%- set properties = {} -%}
     {%- if run.answers -%}{%- do properties.update({'spark_cdc.answers': run.answers.identifier}) -%}{%- endif -%}
@@ -161,7 +161,7 @@ left anti join {{ affected.groups }} as affected
     {%- if run.resume -%}
         {{ return('groups' if run.has_new_rows else 'nothing') }}
     {%- elif not dependencies.group -%}
-        {#- without dependencies nothing is known of what look-ups answer -#}
+        {#- without dependencies it is unknown whether a look-up has a new answer -#}
         {%- set is_asked = not dependencies and (run.call.spec.lookups or run.call.spec.as_of) -%}
         {%- if dependencies.again -%}
             {%- set is_asked = run_query('select 1 from (' ~ dependencies.again ~ ') as again limit 1') | length > 0 -%}
@@ -183,15 +183,15 @@ left anti join {{ affected.groups }} as affected
 {#- An increment. -#}
 {%- macro _decode_new_rows(run, extent) -%}
     {%- if not run.has_new_rows -%}{%- do spark_cdc._begin_increment(run) -%}{%- endif -%}
-    {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new') if run.has_new_rows else none} -%}
-    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
+    {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new') if run.has_new_rows else none} -%}
+    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
     {%- set is_events = run.call.builds == 'events' -%}
     {%- set affected, sql = {}, '' -%}
     {%- if extent == 'groups' -%}
-        {%- set affected = spark_cdc._read_affected_rows(run) -%}
-        {%- set rows_read = spark_cdc._raw_columns_of(run, run.read) -%}
-        {%- do spark_cdc._ask(run, rows_read, more, affected) -%}
-        {%- set decoded = spark_cdc._decoded(run, rows_read, dict(more, answers=run.answers)) -%}
+        {%- set affected = spark_cdc._add_affected_rows(run) -%}
+        {%- set rows_to_decode = spark_cdc._raw_columns_of(run, run.to_decode) -%}
+        {%- do spark_cdc._ask(run, rows_to_decode, more, affected) -%}
+        {%- set decoded = spark_cdc._decoded(run, rows_to_decode, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
             else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
@@ -201,11 +201,11 @@ left anti join {{ affected.groups }} as affected
         {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
     {%- endif -%}
     {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
-    {#- else a row that another run has just added is there twice -#}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {#- otherwise a row that another run has just added would be stored twice -#}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- if is_events -%}
         {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
-        {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
         {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
             if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
         {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
@@ -220,17 +220,17 @@ left anti join {{ affected.groups }} as affected
 {%- endmacro -%}
 
 
-{#- Adds to `run.read`, which has the new rows, the older ones that are decoded with them, and says which groups are affected:
-    a relation with their cdc_group, and the bounds between which they lie. Rows in which only an identity is shared with
-    theirs are read, too, as cdc_is_context: what is made of those stays as it is. Of rows without a group, the deliveries of the
-    same row are read, for their number, and those with such an identity. -#}
-{%- macro _read_affected_rows(run) -%}
+{#- Adds the older rows that depend on the new ones to `run.to_decode`. Gives the affected groups: a relation with their
+    cdc_group, and its lowest and highest value. Rows that only share an identity with these rows are added as
+    cdc_is_context; their own events stay as they are. Of the rows without a group it adds two kinds: equal rows, since their
+    number counts, and rows with such an identity. -#}
+{%- macro _add_affected_rows(run) -%}
     {%- set dependencies = run.dependencies -%}
     {%- set names = spark_cdc._kept_columns(run) -%}
-    {%- set groups = run.read -%}
+    {%- set groups = run.to_decode -%}
     {%- if not run.has_new_rows -%}
         {%- do run_query(
-            'create table ' ~ run.read ~ ' using parquet as\nselect ' ~ names ~ spark_cdc._flags(run, 'true')
+            'create table ' ~ run.to_decode ~ ' using parquet as\nselect ' ~ names ~ spark_cdc._flags(run, 'true')
             ~ ' from ' ~ run.raw ~ ' limit 0'
         ) -%}
     {%- endif -%}
@@ -239,7 +239,7 @@ left anti join {{ affected.groups }} as affected
         {%- set sql -%}
 create table {{ run.groups }} using parquet as
 select distinct cdc_group from (
-    select cdc_group from {{ run.read }}
+    select cdc_group from {{ run.to_decode }}
     {%- if dependencies.again %}
     union all
     select cdc_group from (
@@ -249,7 +249,7 @@ select distinct cdc_group from (
     {%- if dependencies.identity %}
     union all
     select cdc_group from {{ run.raw }}
-    where cdc_identity in (select cdc_identity from {{ run.read }})
+    where cdc_identity in (select cdc_identity from {{ run.to_decode }})
     {%- endif %}
 ) as affected
 where cdc_group is not null
@@ -263,10 +263,10 @@ where cdc_group is not null
             ~ '\n    and cdc_group in (select cdc_group from ' ~ groups ~ ')' -%}
     {%- endif -%}
     {%- set sql -%}
-insert into {{ run.read }} ({{ names }}, cdc_is_new{{ ', cdc_is_context' if dependencies.identity }})
+insert into {{ run.to_decode }} ({{ names }}, cdc_is_new{{ ', cdc_is_context' if dependencies.identity }})
     {%- if dependencies.identity %}
 with identities as (
-    select cdc_identity from {{ run.read }}
+    select cdc_identity from {{ run.to_decode }}
     union
     select cdc_identity from {{ run.raw }}
     where
@@ -286,7 +286,7 @@ from {{ run.raw }}
 where
     cdc_group is null
     and (
-        (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }} where cdc_group is null)
+        (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.to_decode }} where cdc_group is null)
         {{ 'or cdc_identity in (select cdc_identity from identities)' if dependencies.identity }}
     )
     {%- if dependencies.identity %}
@@ -305,13 +305,13 @@ where
     {{ return(run.affected) }}
 {%- endmacro -%}
 
-{#- What `run.read` says of a row besides the columns that are kept. -#}
+{#- The columns of `run.to_decode` that are not stored with the raw rows. -#}
 {%- macro _flags(run, is_new, is_context='false') -%}
     , {{ is_new }} as cdc_is_new{{ ', ' ~ is_context ~ ' as cdc_is_context' if run.dependencies.identity }}
 {%- endmacro -%}
 
 
-{#- Where the sequences lie that begin with what lies between two texts. -#}
+{#- A condition: a sequence begins with a text between `low` and `high`. -#}
 {%- macro _sequence_range(column, low, high) -%}
     {%- if low is none -%}
         {{ return('false') }}
@@ -321,13 +321,13 @@ where
     ) }}
 {%- endmacro -%}
 
-{#- The same of the sequences in an increment, as a condition on the rows that are stored. -#}
+{#- The same for the sequences in an increment, as a condition on stored rows. -#}
 {%- macro _range_of_increment(increment) -%}
     {%- set bounds = run_query('select min(cdc_sequence), max(cdc_sequence) from ' ~ increment).rows[0] -%}
     {{ return(spark_cdc._sequence_range('stored.cdc_sequence', bounds[0], bounds[1])) }}
 {%- endmacro -%}
 
-{#- What changes in the model's events: in those of affected groups, or in all. -#}
+{#- The difference in the model's events: in affected groups, or in all. -#}
 {%- macro _changes_in_events(run, decoded, affected=none) -%}
     {%- set existing, made = 'select * from ' ~ run.target, decoded -%}
     {%- if affected -%}
@@ -342,7 +342,7 @@ where
     {{ return(spark_cdc._difference_of_events(run, existing, made)) }}
 {%- endmacro -%}
 
-{#- The difference of two selects of events, as `_difference`, with the batch of the run. -#}
+{#- The difference between two selects of events, as `_difference`, with the batch of the run. -#}
 {%- macro _difference_of_events(run, existing, made, goes='true') -%}
     {%- set columns = spark_cdc._described(run.target) -%}
     {%- do columns.pop('cdc_batch') -%}
@@ -354,23 +354,23 @@ from (
 ) as difference
 {%- endmacro -%}
 
-{#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
-    is known by its raw row alone, which may have several. -#}
+{#- The difference in the model's quarantined rows: all entries of the decoded raw rows are removed, and their present
+    entries are added. An entry is identified by its raw row alone, which may have several entries. -#}
 {%- macro _changes_in_quarantine(run, decoded) -%}
     {%- set has_context = run.dependencies.identity -%}
     {{ return(spark_cdc._difference_of_entries(
-        run, run.read ~ (' where not cdc_is_context' if has_context else ''), decoded,
-        'raw in (select cdc_raw from rows_read)' if has_context else none
+        run, run.to_decode ~ (' where not cdc_is_context' if has_context else ''), decoded,
+        'raw in (select cdc_raw from rows_to_decode)' if has_context else none
     )) }}
 {%- endmacro -%}
 
-{#- The same, of the raw rows in `rows`, for those of the entries `made` that meet a condition. -#}
+{#- The same for the raw rows in `rows`; only entries of `made` that meet a condition are added. -#}
 {%- macro _difference_of_entries(run, rows, made, condition=none) -%}
 with entries as (
     {{ made | indent(4) }}
 ),
 
-rows_read as (
+rows_to_decode as (
     select distinct {{ spark_cdc.raw_json(run.call.spec.raw_columns) | indent(4) }} as cdc_raw
     from {{ rows }}
 )
@@ -381,7 +381,7 @@ select
     cast(null as string) as reason,
     cast(null as string) as detail,
     cdc_raw as raw
-from rows_read
+from rows_to_decode
 where cdc_raw in (select raw from {{ run.target }})
 union all
 select
@@ -396,32 +396,32 @@ where {{ condition }}
     {%- endif %}
 {%- endmacro -%}
 
-{#- Keeps the events that are taken out or replaced: the models built on this one compute the keys that these name anew, and by
-    any of their columns a view may have left them out. Written before the model: a run that is killed between has kept too
-    much, which harms nothing. -#}
-{%- macro _keep_replaced_events(run, increment) -%}
-    {%- set replaced -%}
+{#- Stores events that are retracted or replaced. Models built on this one compute the keys of these events again. All
+    columns are stored, since a view may filter by any of them. This happens before the model is written. If a run is killed
+    in between, too many events are stored, which does no harm. -#}
+{%- macro _keep_retracted_events(run, increment) -%}
+    {%- set retracted -%}
 select
     cdc_old.*,
     cdc_batch
 from {{ increment }}
 where cdc_old is not null
     {%- endset -%}
-    {%- if run_query('select 1 from (' ~ replaced ~ ') as replaced limit 1') | length > 0 -%}
-        {#- what was kept before the model was last made anew counts no more, and may have other columns -#}
-        {%- set generation = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
-        {%- if spark_cdc._is_there(run.replaced)
-            and spark_cdc._properties(run.replaced).get('spark_cdc.generation') == generation['spark_cdc.generation'] -%}
-            {%- do run_query('insert into ' ~ run.replaced ~ ' by name\n' ~ replaced) -%}
+    {%- if run_query('select 1 from (' ~ retracted ~ ') as retracted limit 1') | length > 0 -%}
+        {#- events retracted before the last rebuild no longer matter, and may have other columns -#}
+        {%- set epoch = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
+        {%- if spark_cdc._is_there(run.retracted)
+            and spark_cdc._properties(run.retracted).get('spark_cdc.generation') == epoch['spark_cdc.generation'] -%}
+            {%- do run_query('insert into ' ~ run.retracted ~ ' by name\n' ~ retracted) -%}
         {%- else -%}
-            {#- made under another name: what a run that was killed here has left stands in nobody's way -#}
-            {%- set made = spark_cdc._helper('replaced_' ~ run.suffix) -%}
+            {#- made under another name, so that the leftover of a killed run is not in the way -#}
+            {%- set made = spark_cdc._side_table('replaced_' ~ run.suffix) -%}
             {%- do run_query(spark_cdc._create_as(
-                run, made, replaced, dict(generation, **spark_cdc._statistics_of_model(run))
+                run, made, retracted, dict(epoch, **spark_cdc._statistics_of_model(run))
             )) -%}
-            {%- do spark_cdc._check_claim(run) -%}
-            {%- do spark_cdc._drop(run.replaced) -%}
-            {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.replaced) -%}
+            {%- do spark_cdc._check_lock(run) -%}
+            {%- do spark_cdc._drop(run.retracted) -%}
+            {%- do run_query('alter table ' ~ made ~ ' rename to ' ~ run.retracted) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -1,7 +1,7 @@
-{#- The raw rows that a model of change events or of quarantined rows has read, and how a run finds those that are new.
+{#- The raw rows that a model of change events or of quarantined rows has read, and how a run finds new ones.
 
-    They are kept in <model>__cdc_raw_<run>, since rows may leave the raw relation: with two hashes, by which rows are told
-    apart, and, in cdc_group and cdc_identity, with what the decoder's dependencies say of them (_decoded.sql). -#}
+    They are stored in <model>__cdc_raw_<run>, since rows may leave the raw relation. Two hashes identify a row. The columns
+    cdc_group and cdc_identity hold the decoder's dependencies (_decoded.sql). -#}
 
 {#- Copies the rows that the raw relation has now. -#}
 {%- macro _copy_raw_rows(run) -%}
@@ -11,9 +11,9 @@
     {%- do spark_cdc._keep_watermark(run, run.raw) -%}
 {%- endmacro -%}
 
-{#- Raw rows with what they are known by: two hashes of the row (128 bits: rows are told apart by nothing else; a NULL does
-    not count, so a column that is added later changes no old row; those within a nested value do, which is hashed as JSON)
-    and the group. Where they are kept a varchar is a string, so that it may become longer. -#}
+{#- Raw rows with their two hashes and their group. The hashes have 128 bits, and nothing else identifies a row. A NULL is
+    left out of the hash, so a column that is added later does not change old rows. A nested value is hashed as JSON,
+    including its NULLs. A varchar is stored as a string, so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
     {%- set parts = [] -%}
     {%- for name, data_type in run.call.spec.raw_columns.items() -%}
@@ -42,7 +42,7 @@ select
 from {{ relation }}
 {%- endmacro -%}
 
-{#- What the decoder's dependencies say of a raw row. -#}
+{#- The values of the decoder's dependencies for a raw row. -#}
 {%- macro _columns_of_dependencies(run) -%}
     {{ run.dependencies.group or 'cast(null as string)' }} as cdc_group
     {%- if run.dependencies.identity -%}
@@ -51,19 +51,19 @@ from {{ relation }}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The rows of the raw relation that are kept. -#}
+{#- The rows of the raw relation that have to be stored. -#}
 {%- macro _relation_to_keep(run) -%}
     {%- set keeps = run.dependencies.keeps -%}
     {{ return('(select * from ' ~ run.call.spec.relation ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')') }}
 {%- endmacro -%}
 
-{#- The columns of the rows that are kept, as a list in SQL. -#}
+{#- The columns of stored raw rows, as a list in SQL. -#}
 {%- macro _kept_columns(run) -%}
     {%- set own = ['cdc_hash_1', 'cdc_hash_2', 'cdc_group'] + (['cdc_identity'] if run.dependencies.identity else []) -%}
     {{ return(spark_cdc._column_list(run.call.spec.raw_columns) ~ ', ' ~ own | join(', ')) }}
 {%- endmacro -%}
 
-{#- Rows that are kept, as the raw relation has them; those that meet a condition. -#}
+{#- Stored raw rows with the columns of the raw relation; optionally only rows that meet a condition. -#}
 {%- macro _raw_columns_of(run, relation, condition=none) -%}
     {{ return(
         '(select ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ relation
@@ -71,16 +71,16 @@ from {{ relation }}
     ) }}
 {%- endmacro -%}
 
-{#- All rows that were read, with those of this run. -#}
+{#- All rows that were read before, and the new rows of this run. -#}
 {%- macro _all_raw_rows(run) -%}
     {%- set kept = spark_cdc._raw_columns_of(run, run.raw) -%}
     {%- if not run.has_new_rows -%}
         {{ return(kept) }}
     {%- endif -%}
-    {{ return(kept[:-1] ~ ' union all ' ~ spark_cdc._raw_columns_of(run, run.read, 'cdc_is_new')[1:]) }}
+    {{ return(kept[:-1] ~ ' union all ' ~ spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new')[1:]) }}
 {%- endmacro -%}
 
-{#- The type that a raw column has where the rows that were read are kept: not each format has all. -#}
+{#- The type with which a raw column is stored: not every format has every type. -#}
 {%- macro _type_as_kept(data_type, file_format) -%}
     {%- set type_there = data_type | lower -%}
     {%- if type_there.startswith('varchar(') or (file_format == 'iceberg' and type_there.startswith(('char(', 'string'))) -%}
@@ -91,9 +91,9 @@ from {{ relation }}
     {{ return(data_type) }}
 {%- endmacro -%}
 
-{#- Whether rows of the first type go on with those that are kept, of the second. -#}
+{#- Whether rows with the first type can be appended to stored rows with the second. -#}
 {%- macro _is_kept_as(type_now, type_kept, file_format) -%}
-    {#- on Delta a char becomes a string where the rows are written into another table -#}
+    {#- on Delta a char becomes a string when the rows are written into another table -#}
     {%- if file_format == 'delta' and type_kept == 'string' and (type_now | lower).startswith('char(') -%}
         {{ return(true) }}
     {%- elif '<' not in type_now ~ type_kept -%}
@@ -102,10 +102,10 @@ from {{ relation }}
     {{ return(spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)) }}
 {%- endmacro -%}
 
-{#- Writes the raw rows that were not read yet into `run.read`, if there are any, which `run.has_new_rows` says. A row that is
-    there more often than it was read is new for the rest. Hashes alone come first, in one narrow shuffle: those of few rows Spark
-    then sends to where the rows are, of which none but the new ones are shuffled. -#}
-{%- macro _read_new_rows(run) -%}
+{#- Writes the new raw rows into `run.to_decode`; `run.has_new_rows` says whether there are any. If a row occurs more often
+    than before, the additional ones are new. Hashes are compared first, in one narrow shuffle. Spark then broadcasts the few
+    new hashes, so that only new rows are shuffled. -#}
+{%- macro _find_new_rows(run) -%}
     {%- set kept = {} -%}
     {%- for name, data_type in spark_cdc._described(run.raw).items() if name not in ('cdc_hash_1', 'cdc_hash_2', 'cdc_group', 'cdc_identity') -%}
         {%- do kept.update({name | lower: data_type}) -%}
@@ -114,8 +114,9 @@ from {{ relation }}
     {%- for name in kept if name not in run.call.spec.raw_columns | map('lower') -%}
         {{ spark_cdc._stop(
             'cdc_incremental',
-            'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ', which ' ~ run.call.spec.relation ~ ' has no longer',
-            'the columns that it had (a view can add them); to build the model anew, from the rows that the raw relation has now',
+            'the stored raw rows of ' ~ this ~ ' have the column ' ~ name ~ ', which ' ~ run.call.spec.relation ~ ' no longer has',
+            'all earlier columns (a view can add them); or --full-refresh, which builds the model again from the rows that'
+            ~ ' the raw relation has now',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endfor -%}
@@ -129,12 +130,12 @@ from {{ relation }}
         {%- elif spark_cdc._is_wider(type_now, type_kept) -%}
             {%- do widened.append(name) -%}
         {%- else -%}
-            {#- by their hashes all rows would be others -#}
+            {#- with another type every row would have another hash -#}
             {{ spark_cdc._stop(
                 'cdc_incremental',
-                'the raw rows that ' ~ this ~ ' has read have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
-                'the type that it had (a view can cast it), or a wider one, which has each value of it; to build the model anew, from the'
-                ~ ' rows that the raw relation has now',
+                'the stored raw rows of ' ~ this ~ ' have the column ' ~ name ~ ' of type ' ~ type_kept ~ ', which is now ' ~ data_type,
+                'the earlier type (a view can cast it), or a wider type, which has each of its values; or --full-refresh, which'
+                ~ ' builds the model again from the rows that the raw relation has now',
                 'dbt run --full-refresh --select ' ~ model.name
             ) }}
         {%- endif -%}
@@ -185,7 +186,7 @@ having sum(cdc_times) > 0
     {%- endif -%}
     {%- do spark_cdc._begin_increment(run) -%}
     {%- set new_rows -%}
-create table {{ run.read }} using parquet as
+create table {{ run.to_decode }} using parquet as
 with delivered as (
     {{ delivered | indent(4) }}
 ),
@@ -210,7 +211,7 @@ from numbered
 where cdc_number <= cdc_times
     {%- endset -%}
     {%- do run_query(new_rows) -%}
-    {%- do spark_cdc._keep_watermark(run, run.read) -%}
+    {%- do spark_cdc._keep_watermark(run, run.to_decode) -%}
 {%- endmacro -%}
 
 {#- What a run does as soon as it knows that it has something to write. -#}
@@ -220,27 +221,27 @@ where cdc_number <= cdc_times
 {%- endmacro -%}
 
 {%- macro _drop_new_rows(run) -%}
-    {%- for relation in [run.missing] + ([run.read] if run.has_new_rows or run.affected else []) -%}
+    {%- for relation in [run.missing] + ([run.to_decode] if run.has_new_rows or run.affected else []) -%}
         {%- do spark_cdc._drop(relation) -%}
     {%- endfor -%}
     {%- if run.affected and run.affected.groups == run.groups -%}{%- do spark_cdc._drop(run.groups) -%}{%- endif -%}
 {%- endmacro -%}
 
-{#- Adds the new rows to those that were read before anything is made of them. Whatever becomes of this run, and of the edit
-    that it is for, a later one then knows that the model is not made of all rows that were read. -#}
+{#- Stores the new rows before they are decoded. If this run fails, or the edited call is taken back, the next run still
+    knows that the model lacks rows. -#}
 {%- macro _keep_undecoded_rows(run) -%}
     {%- if run.is_regrouped -%}
         {%- do spark_cdc._regroup_raw_rows(run) -%}
     {%- elif run.has_new_rows -%}
-        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': ''}) -%}
         {%- do spark_cdc._keep_new_rows(run) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Writes the rows that were read and the new ones into another table, with what the dependencies say now. -#}
+{#- Writes the stored rows and the new ones into another table, with the values of the present dependencies. -#}
 {%- macro _regroup_raw_rows(run) -%}
-    {%- set kept, regrouped = run.raw, spark_cdc._helper('raw_' ~ run.suffix) -%}
+    {%- set kept, regrouped = run.raw, spark_cdc._side_table('raw_' ~ run.suffix) -%}
     {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
     {%- set sql -%}
 select
@@ -250,7 +251,7 @@ from (
     select {{ names }} from {{ kept }}
     {%- if run.has_new_rows %}
     union all
-    select {{ names }} from {{ run.read }}
+    select {{ names }} from {{ run.to_decode }}
     {%- endif %}
 ) as rows_read
     {%- if run.dependencies.keeps %}
@@ -258,7 +259,7 @@ where ({{ run.dependencies.keeps }}) is not false
     {%- endif %}
     {%- endset -%}
     {%- do run_query(spark_cdc._create_as(run, regrouped, sql, spark_cdc._statistics_of_raw(run))) -%}
-    {%- do spark_cdc._check_claim(run, kept) -%}
+    {%- do spark_cdc._check_lock(run, kept) -%}
     {%- do run.update({'raw': regrouped}) -%}
     {%- do spark_cdc._store_properties(run, {
         'spark_cdc.definition': '', 'spark_cdc.raw': regrouped.identifier, 'spark_cdc.raw_added_to': 0,
@@ -266,21 +267,22 @@ where ({{ run.dependencies.keeps }}) is not false
     }) -%}
 {%- endmacro -%}
 
-{#- How often new rows are added to files of raw rows before all are written again. The variable is for tests and not public. -#}
+{#- The number of appends to the files of raw rows before all are written again. The variable is for tests and not
+    public. -#}
 {%- macro _additions_before_rewrite() -%}
     {{ return(var('spark_cdc_internal_additions_before_rewrite', 100)) }}
 {%- endmacro -%}
 
-{#- The new rows join those that were read. Each time that leaves small files. What puts those together is, on parquet, that
-    after a hundred times all rows are written anew, into another table. -#}
+{#- Adds the new rows to the stored ones. Each append leaves small files. On parquet all rows are therefore written into
+    another table after a hundred appends. -#}
 {%- macro _keep_new_rows(run) -%}
     {%- if not run.has_new_rows -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set names = spark_cdc._kept_columns(run) -%}
-    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.read ~ ' where cdc_is_new' -%}
+    {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.to_decode ~ ' where cdc_is_new' -%}
     {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
         {%- if run.file_format == 'parquet' -%}
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
@@ -290,21 +292,21 @@ where ({{ run.dependencies.keeps }}) is not false
             {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1, 'spark_cdc.raw_is_partial': ''}) -%}
         {%- endif -%}
     {%- else -%}
-        {%- do run.update({'raw': spark_cdc._helper('raw_' ~ run.suffix)}) -%}
+        {%- do run.update({'raw': spark_cdc._side_table('raw_' ~ run.suffix)}) -%}
         {%- do run_query(spark_cdc._create_as(
             run, run.raw,
             'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
             ~ '\nunion all\n' ~ new_rows
         )) -%}
-        {%- do spark_cdc._check_claim(run) -%}
+        {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, {
             'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.raw_is_partial': ''
         }) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, names as the relation spells them; none where it is
-    not set. -#}
+{#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, with names as the relation spells them; none if it
+    is not set. -#}
 {%- macro _raw_watermark(spec) -%}
     {%- set given = config.get('raw_watermark') -%}
     {%- if given is none -%}
@@ -333,8 +335,8 @@ where ({{ run.dependencies.keeps }}) is not false
     }) }}
 {%- endmacro -%}
 
-{#- The last value of the watermark in rows that were read now becomes a property of the model: from there on the next run
-    looks for the last one. -#}
+{#- The last value of the watermark in the new rows becomes a property of the model. The next run searches for the last value
+    from there on. -#}
 {%- macro _keep_watermark(run, relation) -%}
     {%- set watermark = run.raw_watermark -%}
     {%- if watermark is not none and not watermark.within -%}
@@ -347,16 +349,16 @@ where ({{ run.dependencies.keeps }}) is not false
     spark_cdc.watermark.{{ watermark.column | lower }}
 {%- endmacro -%}
 
-{#- The last value of the watermark in a relation, as text; none where it has none that meets the condition. -#}
+{#- The last value of the watermark in a relation, as text; none if no row meets the condition. -#}
 {%- macro _last_watermark(watermark, relation, condition='true') -%}
     {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
     {%- set text = 'hex(' ~ last ~ ')' if watermark.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)' -%}
     {{ return(run_query('select ' ~ text ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
 {%- endmacro -%}
 
-{#- The clause that leaves out of `cdc_rows` what lies before the last value of the watermark that was read. None for a call that
-    may keep other rows than the call before it; nor after a run that was killed amid adding rows to those that were read, on
-    parquet: the last value may be there, and lower ones not. -#}
+{#- The clause that filters rows of `cdc_rows` below the last value of the watermark. There is no filter in two cases: the
+    call may now store rows that it did not store before, or on parquet the last run was killed while it appended. After such
+    a kill the last value may be stored, while lower ones are missing. -#}
 {%- macro _since_watermark(run) -%}
     {%- set watermark = run.raw_watermark -%}
     {%- if watermark is none or run.properties.get('spark_cdc.raw_is_partial') or (run.is_other and run.dependencies.keeps) -%}
@@ -371,7 +373,7 @@ where ({{ run.dependencies.keeps }}) is not false
                 watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
             ) -%}
         {%- endif -%}
-        {#- no property, or of a run that was killed before it added its rows -#}
+        {#- there is no property, or it is from a run that was killed before it stored its rows -#}
         {%- set last = spark_cdc._last_watermark(watermark, run.raw) if last is none else last -%}
         {%- if last is none -%}
             {{ return('') }}
@@ -391,7 +393,7 @@ where ({{ run.dependencies.keeps }}) is not false
     ) }}
 {%- endmacro -%}
 
-{#- A value, given as text, of a type; of binary as hexadecimal text. -#}
+{#- A value, given as text, as a literal of a type; a binary value is given as hexadecimal text. -#}
 {%- macro _cast_literal(value, data_type) -%}
     {%- if data_type | lower == 'binary' -%}
         {{ return('unhex(' ~ spark_cdc._literal(value) ~ ')') }}

@@ -1,22 +1,22 @@
-{#- Runs of models whose decoder reads a stream with a parser that has a state. To decode related rows again with each new one
-    would read the stream from its beginning in every run. So a run keeps the state of the parser in
-    <model>__cdc_state_<run>, and the next one goes on from there, with the new rows alone. Where that does not hold, it decodes
-    all rows again, and writes what differs.
+{#- Runs of models whose decoder parses a stream and has state. With dependencies every run would read such a stream from its
+    beginning. Instead a run stores the state of the parser in <model>__cdc_state_<run>. The next run continues from it with
+    the new rows alone. If that is not possible, it decodes all rows again, and writes the difference.
 
-    What a decoder gives to this, in its macro _resume_<decoder>(spec), a dict of SQL:
-      decoded   select: what a reading of spec.relation gives, going on from spec.state where that is not none. It is stored as
+    For this a decoder has the macro _resume_<decoder>(spec), which gives a dict of SQL:
+      decoded   select: the result of parsing spec.relation, from spec.state on if it is not none. It is stored as
                 spec.decoded, which the selects below and _events_<decoder>, _quarantine_<decoder> then read
-      state     select: the state after this reading. spec.all_rows are the raw rows that were read by now
-      breaks    select: has a row if spec.relation cannot be read from spec.state on. spec.kept are the raw rows read before
-      doubts    select: has a row if the reading found that it could not go on
-      sequences select: the cdc_sequence of each event that was read
-      replaces  condition on `events` and `stored`: whether an event replaces a stored one of its sequence, where it went on
-      reread    condition on a raw row of spec.kept: whether its entries in quarantine may change, where it went on
-      entries   select: the entries that the rows in spec.reread have now, from spec.decoded and those before, in spec.built
+      state     select: the state after this. spec.all_rows are all raw rows, including the new ones
+      breaks    select: has a row if spec.relation cannot be parsed from spec.state on. spec.kept are the raw rows read before
+      doubts    select: has a row if it turned out while parsing that the state does not fit
+      sequences select: the cdc_sequence of each event that was parsed
+      replaces  condition on `events` and `stored`: whether an event replaces the stored event with the same sequence
+      reread    condition on a raw row of spec.kept: whether its entries in quarantine may change
+      entries   select: the present entries of the rows in spec.reread, from spec.decoded and from the old entries in spec.built
 
-    spec.new_rows are the new raw rows as they were delivered; in spec.relation there are no repeated ones. -#}
+    The last three are used only if the run continued from a state. spec.new_rows are the new raw rows as they were
+    delivered; spec.relation has no repeated ones. -#}
 
-{#- The model, from all rows that were read. -#}
+{#- Builds the model from all rows that were read. -#}
 {%- macro _resume_all(run, properties) -%}
     {%- set all_rows = spark_cdc._raw_columns_of(run, run.raw) -%}
     {%- set spec = spark_cdc._spec_of_stream(run, {'relation': all_rows, 'all_rows': all_rows}) -%}
@@ -28,10 +28,10 @@
     {%- do spark_cdc._drop(spec.decoded) -%}
 {%- endmacro -%}
 
-{#- The spec of the call with what a reading has besides. -#}
+{#- The spec of the call, and what is needed to parse a stream. -#}
 {%- macro _spec_of_stream(run, more) -%}
     {{ return(dict(
-        run.call.spec, decoded=spark_cdc._helper('decoded_' ~ run.suffix), reread=spark_cdc._helper('reread_' ~ run.suffix),
+        run.call.spec, decoded=spark_cdc._side_table('decoded_' ~ run.suffix), reread=spark_cdc._side_table('reread_' ~ run.suffix),
         **dict(more)
     )) }}
 {%- endmacro -%}
@@ -42,20 +42,20 @@
     {%- do run_query('create table ' ~ spec.decoded ~ ' using parquet as\n' ~ run.resume(spec).decoded) -%}
 {%- endmacro -%}
 
-{#- Writes the state after a reading, and gives its relation. -#}
+{#- Stores the state after parsing, and gives its relation. -#}
 {%- macro _write_state(run, spec) -%}
-    {%- set state = spark_cdc._helper('state_' ~ run.suffix) -%}
+    {%- set state = spark_cdc._side_table('state_' ~ run.suffix) -%}
     {%- do run_query('create table ' ~ state ~ ' using parquet as\n' ~ run.resume(spec).state) -%}
     {{ return(state) }}
 {%- endmacro -%}
 
 {#- An increment. -#}
 {%- macro _resume_with_new_rows(run) -%}
-    {%- set added = spark_cdc._helper('added_' ~ run.suffix) -%}
-    {%- set increment = spark_cdc._helper('increment_' ~ run.suffix) -%}
-    {#- of the rows that are new those that say something new -#}
+    {%- set added = spark_cdc._side_table('added_' ~ run.suffix) -%}
+    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
+    {#- the new rows, without repeats of rows read before -#}
     {%- do run_query(
-        'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.read
+        'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.to_decode
         ~ ' as rows_read\nleft anti join ' ~ run.raw ~ ' as known\n    on rows_read.cdc_hash_1 = known.cdc_hash_1'
         ~ ' and rows_read.cdc_hash_2 = known.cdc_hash_2'
     ) -%}
@@ -63,7 +63,7 @@
     {%- set state = this.incorporate(path={'identifier': state}, type='table') if state else none -%}
     {%- set spec = spark_cdc._spec_of_stream(run, {
         'relation': added, 'state': state, 'built': run.target, 'kept': spark_cdc._raw_columns_of(run, run.raw),
-        'new_rows': spark_cdc._raw_columns_of(run, run.read), 'all_rows': spark_cdc._all_raw_rows(run),
+        'new_rows': spark_cdc._raw_columns_of(run, run.to_decode), 'all_rows': spark_cdc._all_raw_rows(run),
     }) -%}
     {%- set goes_on = state is not none and spark_cdc._is_there(state)
         and run_query('select 1 from (\n' ~ run.resume(spec).breaks ~ '\n) as breaks limit 1') | length == 0 -%}
@@ -83,7 +83,7 @@
         {%- do run_query(
             'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._resumed_events(run, spec, made, goes_on)
         ) -%}
-        {%- do spark_cdc._keep_replaced_events(run, increment) -%}
+        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
         {%- do spark_cdc._check_partitions(run, increment) -%}
     {%- elif goes_on -%}
         {%- do spark_cdc._reread_rows(run, spec) -%}
@@ -93,8 +93,8 @@
         ) -%}
     {%- endif -%}
 
-    {#- from here until all is written no state fits: after a run that is killed the next one decodes all -#}
-    {%- do spark_cdc._check_claim(run, run.raw) -%}
+    {#- until all is written no state is valid: if the run is killed, the next one decodes all rows -#}
+    {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- do spark_cdc._store_properties(run, {'spark_cdc.state': ''}) -%}
     {%- if is_events -%}
         {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], none, spark_cdc._range_of_increment(increment)) -%}
@@ -112,7 +112,7 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- What changes in the model's events. -#}
+{#- The difference in the model's events. -#}
 {%- macro _resumed_events(run, spec, made, goes_on) -%}
     {%- set existing = 'select * from ' ~ run.target -%}
     {%- if not goes_on -%}
@@ -131,17 +131,17 @@ left anti join {{ run.target }} as stored
     {{ return(spark_cdc._difference_of_events(run, existing, events, goes='false')) }}
 {%- endmacro -%}
 
-{#- Writes the raw rows whose entries may change: by what the decoder says, and every delivery of a row that is new. -#}
+{#- Stores the raw rows whose entries may change: the rows that the decoder names, and every delivery of a new row. -#}
 {%- macro _reread_rows(run, spec) -%}
     {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) -%}
     {%- set sql -%}
 create table {{ spec.reread }} using parquet as
 select {{ names }} from {{ run.raw }}
 where
-    (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.read }})
+    (cdc_hash_1, cdc_hash_2) in (select cdc_hash_1, cdc_hash_2 from {{ run.to_decode }})
     or {{ run.resume(spec).reread | indent(4) }}
 union all
-select {{ names }} from {{ run.read }}
+select {{ names }} from {{ run.to_decode }}
     {%- endset -%}
     {%- do run_query(sql) -%}
 {%- endmacro -%}

@@ -1,10 +1,10 @@
-{#- Where an incremental model is stored, and how one run replaces what the run before it left.
+{#- How an incremental model is stored, and how a run replaces the result of the run before it.
 
     A model on Iceberg or Delta is a table of that format; a run changes it in one commit. On parquet it is a view over the
-    table <model>__cdc_<run>; a run writes a new such table and then replaces the view, which is one step in the metastore.
-    What a run has to know of the runs before it stands in the properties of the model, written in that same step. -#}
+    table <model>__cdc_<run>. A run writes a new table and then replaces the view, which is one step in the metastore. What
+    the next run has to know is stored in the properties of the model, and written in that same step. -#}
 
-{#- What a run works with: a dict. -#}
+{#- The state of a run: a dict. -#}
 {%- macro _begin_run(call) -%}
     {%- set file_format = config.get('file_format', 'parquet') -%}
     {%- if file_format not in ('parquet', 'iceberg', 'delta') -%}
@@ -16,8 +16,8 @@
     {%- if file_format == 'parquet' and config.get('location_root') is not none -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'location_root is ' ~ config.get('location_root') ~ ', and file_format is parquet',
-            'location_root on iceberg and delta; on parquet a schema with a location: each run makes a table and drops one, and'
-            ~ ' Spark leaves the files of a table that was given a location itself', "create schema lake location 's3a://lake/…'"
+            'location_root on iceberg and delta; on parquet a schema with a location: each run creates a table and drops one,'
+            ~ ' and Spark does not delete the files of a dropped table that has a location of its own', "create schema lake location 's3a://lake/…'"
         ) }}
     {%- endif -%}
     {%- if file_format == 'iceberg' and call.builds != 'quarantine' -%}
@@ -28,7 +28,7 @@
         {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
             {{ spark_cdc._stop(
                 'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation',
-                'text without one, since Iceberg has none: cast it in a view over what the model reads',
+                'text without a collation, since Iceberg has no collations: cast it in a view over the relation that the model reads',
                 'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
             ) }}
         {%- endfor -%}
@@ -40,7 +40,7 @@
     {%- if stored_format != file_format and not should_full_refresh() -%}
         {{ spark_cdc._stop(
             'cdc_incremental', this ~ ' is stored as ' ~ stored_format ~ ', and file_format is ' ~ file_format,
-            'the file_format it has; for another one build it anew, from the raw rows that are there',
+            'the same file_format; or --full-refresh, which builds the model again from the rows that the raw relation has now',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endif -%}
@@ -57,7 +57,7 @@
         'is_full': should_full_refresh() or not is_ours,
         'batch': batch,
         'suffix': modules.re.sub('[^0-9]', '', batch),
-        'definition': local_md5(tojson(call.definition)),
+        'fingerprint': local_md5(tojson(call.fingerprint_of)),
         'versions': {},
     } -%}
     {%- set can_be_replaced = existing is not none and (
@@ -65,19 +65,19 @@
     ) -%}
     {%- if existing is not none and not is_ours and not can_be_replaced -%}
         {%- do adapter.drop_relation(existing) -%}
-        {#- Iceberg's catalog does not see a view that it has not made, unless as a table -#}
+        {#- Iceberg's catalog shows a view that it did not create only as a table -#}
         {%- if spark_cdc._is_there(existing) -%}{%- do run_query('drop table ' ~ existing) -%}{%- endif -%}
     {%- elif is_ours and kind == 'view' and spark_cdc._is_foreign(properties) -%}
         {%- do spark_cdc._make_view_again(run) -%}
     {%- endif -%}
     {%- if call.builds in ('events', 'quarantine') or spark_cdc._left_over(run) -%}
-        {%- do spark_cdc._claim(run) -%}
+        {%- do spark_cdc._lock(run) -%}
     {%- endif -%}
     {{ return(run) }}
 {%- endmacro -%}
 
-{#- The model as the run before left it; none where there is none. dbt's own list is not enough: it is empty where a table was
-    dropped while Spark made it, and knows nothing of a schema in another catalog. -#}
+{#- The model as the run before left it, or none. dbt's own list is not enough. It is empty if a table was dropped while
+    Spark listed it, and it lacks schemas in another catalog. -#}
 {%- macro _existing() -%}
     {%- set existing = load_relation(this) -%}
     {%- if existing is none and spark_cdc._is_there(this) -%}
@@ -87,13 +87,15 @@
     {{ return(existing) }}
 {%- endmacro -%}
 
-{#- Whether a view with these properties was made before Spark had Iceberg's catalog, which can neither replace nor drop it. -#}
+{#- Whether a view with these properties was created before Spark had Iceberg's catalog. That catalog can neither replace nor
+    drop such a view. -#}
 {%- macro _is_foreign(properties) -%}
     {%- set catalog = run_query('set spark.sql.catalog.spark_catalog').rows[0][1] -%}
     {{ return('iceberg' in catalog and 'table_type' not in properties) }}
 {%- endmacro -%}
 
-{#- Makes such a view one of that catalog's: dropped as a table, which it can do, and made as it was. -#}
+{#- Creates such a view again in that catalog, with the same SQL and properties. The catalog can drop the old one as a
+    table. -#}
 {%- macro _make_view_again(run) -%}
     {%- set ours = spark_cdc._own(run.properties) -%}
     {%- do run_query('drop table ' ~ run.target) -%}
@@ -103,45 +105,45 @@
     ) -%}
 {%- endmacro -%}
 
-{#- Says that this run has the model, and takes it from whoever has it; drops what killed runs have left. A run that may turn
-    out to have nothing to write does this no sooner than it knows. -#}
-{%- macro _claim(run) -%}
-    {%- if run.claim is defined -%}
+{#- Acquires the model's lock and breaks an older one; drops tables of killed runs. A run that may have nothing to write does
+    this only when it knows that it has. -#}
+{%- macro _lock(run) -%}
+    {%- if run.lock is defined -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- do run.update({'claim': spark_cdc._helper('run_' ~ run.suffix)}) -%}
-    {%- do run_query('create table ' ~ run.claim ~ ' (started_at timestamp) using parquet') -%}
+    {%- do run.update({'lock': spark_cdc._side_table('run_' ~ run.suffix)}) -%}
+    {%- do run_query('create table ' ~ run.lock ~ ' (started_at timestamp) using parquet') -%}
     {%- set left_over = spark_cdc._left_over(run) -%}
     {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
-    {#- after that, so that no run ends unseen; before what it has made is dropped -#}
+    {#- after the older lock is broken, so that no run ends unnoticed; before the tables of that run are dropped -#}
     {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
-        {%- do spark_cdc._drop(run.claim) -%}
+        {%- do spark_cdc._drop(run.lock) -%}
         {{ exceptions.raise_compiler_error(
-            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' has ended after this one began, which therefore stops;'
-            ~ ' nothing is wrong with the table. Run one at a time.'
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' has ended after this one began, so this one stops.'
+            ~ ' The table is correct. Run one at a time.'
         ) }}
     {%- endif -%}
     {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
-{#- Lets go of the model, and of what its properties name no longer. -#}
+{#- Releases the lock, and drops tables that the properties no longer name. -#}
 {%- macro _end_run(run) -%}
     {%- for identifier in spark_cdc._named_in(run.properties_before) if identifier not in spark_cdc._named_in(run.properties) -%}
         {%- do spark_cdc._drop(this.incorporate(path={'identifier': identifier}, type='table')) -%}
     {%- endfor -%}
-    {%- if run.claim is defined -%}{%- do spark_cdc._drop(run.claim) -%}{%- endif -%}
+    {%- if run.lock is defined -%}{%- do spark_cdc._drop(run.lock) -%}{%- endif -%}
 {%- endmacro -%}
 
-{#- Gives a run that has something to write a greater number than those of the runs that wrote the model's events, also where
-    the clock went back. -#}
+{#- Makes the batch of a run greater than all batches in the model, even if the clock went back. Only runs with something to
+    write need this. -#}
 {%- macro _number_run(run) -%}
     {%- if run.call.builds != 'events' or not run.properties -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set later, relations = [], [run.target] -%}
-    {%- if run.replaced.identifier | lower in run.helpers -%}
-        {%- do run_query('refresh table ' ~ run.replaced) -%}
-        {%- do relations.append(run.replaced) -%}
+    {%- if run.retracted.identifier | lower in run.side_tables -%}
+        {%- do run_query('refresh table ' ~ run.retracted) -%}
+        {%- do relations.append(run.retracted) -%}
     {%- endif -%}
     {%- for relation in relations -%}
         {%- do later.append(run_query(
@@ -153,21 +155,21 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{#- A relation that belongs to this model: <model>__cdc_<name>. -#}
-{%- macro _helper(name, of=none) -%}
+{#- A side table of this model: <model>__cdc_<name>. -#}
+{%- macro _side_table(name, of=none) -%}
     {%- set of = of or this -%}
     {{ return(api.Relation.create(
         database=of.database, schema=of.schema, identifier=of.identifier ~ '__cdc_' ~ name, type='table'
     )) }}
 {%- endmacro -%}
 
-{#- Whether a relation is there, asked of the metastore: dbt's own list does not know what this run has made. -#}
+{#- Whether a relation exists according to the metastore: dbt's own list lacks relations that this run created. -#}
 {%- macro _is_there(relation) -%}
     {%- set found = run_query('show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") -%}
     {{ return(found | length > 0) }}
 {%- endmacro -%}
 
-{#- Drops a table and its files, which Iceberg's catalog else leaves where they are, also those of parquet tables. -#}
+{#- Drops a table and its files. Without `purge` Iceberg's catalog leaves the files, even of parquet tables. -#}
 {%- macro _drop(relation) -%}
     {%- do run_query('drop table if exists ' ~ relation ~ ' purge') -%}
 {%- endmacro -%}
@@ -181,7 +183,7 @@
     {{ return(properties) }}
 {%- endmacro -%}
 
-{#- Those of table properties that are this package's. -#}
+{#- The table properties that belong to this package. -#}
 {%- macro _own(properties) -%}
     {%- set own = {} -%}
     {%- for name, value in properties.items() if name.startswith('spark_cdc.') -%}
@@ -190,8 +192,8 @@
     {{ return(own) }}
 {%- endmacro -%}
 
-{#- The relations that a model's properties name, as the metastore spells them: what it has read, the state of its stream, and
-    on parquet its table and the one before it, which somebody may still be reading. -#}
+{#- The relations that a model's properties name, in the metastore's spelling: the raw rows, the state of a stream and, on
+    parquet, the table and the one before it. Somebody may still be reading that one. -#}
 {%- macro _named_in(properties) -%}
     {%- set named = [] -%}
     {%- for name in ('raw', 'state', 'answers', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
@@ -200,58 +202,58 @@
     {{ return(named) }}
 {%- endmacro -%}
 
-{#- The model's relations that nothing needs, of killed runs: their claims, their tables between, what they did not drop. Not
-    the raw rows and state of the last day: a run that was overtaken may have been in its last statement, which makes a model
-    of them when it ends. -#}
+{#- The side tables of killed runs: locks, tables of one run, and tables that were not dropped. Raw rows and parser states of
+    the last day are kept. A run whose lock was broken may be in its last statement, which puts them to use when it ends. -#}
 {%- macro _left_over(run) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
-    {%- set kept = spark_cdc._named_in(run.properties) + ([run.claim.identifier | lower] if run.claim is defined else []) -%}
+    {%- set kept = spark_cdc._named_in(run.properties) + ([run.lock.identifier | lower] if run.lock is defined else []) -%}
     {%- set a_day_ago = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.timedelta(days=1) -%}
     {%- set a_day_ago = a_day_ago.strftime('%Y%m%d%H%M%S%f') -%}
     {%- set left_over, there = [], [] -%}
     {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
         {%- do there.append(row[1] | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|groups|answers|added|decoded|reread|state|touched|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
         ) -%}
         {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do run.update({'helpers': there}) -%}
+    {%- do run.update({'side_tables': there}) -%}
     {{ return(left_over) }}
 {%- endmacro -%}
 
-{#- Stops where another run of the model has begun after this one, before it can overwrite what that one does; and, before
-    `relation` is changed, where that is no longer what this run read: so ended the last statement of a run that it overtook. -#}
-{%- macro _check_claim(run, relation=none) -%}
-    {%- if not spark_cdc._is_there(run.claim) -%}
+{#- Stops if another run of the model began after this one, before its result is overwritten. With a `relation` it also stops
+    if this relation is no longer as this run read it. This happens if the last statement of a run ends after its lock was
+    broken. -#}
+{%- macro _check_lock(run, relation=none) -%}
+    {%- if not spark_cdc._is_there(run.lock) -%}
         {{ exceptions.raise_compiler_error(
-            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, which therefore stops; nothing is'
-            ~ ' wrong with the table. Run one at a time.'
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, so this one stops.'
+            ~ ' The table is correct. Run one at a time.'
         ) }}
     {%- elif relation is not none and relation.identifier in run.versions -%}
         {%- do run_query('refresh table ' ~ relation) -%}
         {%- if spark_cdc._was_written(run, relation, run.versions[relation.identifier]) -%}
-            {%- do spark_cdc._drop(run.claim) -%}
+            {%- do spark_cdc._drop(run.lock) -%}
             {{ exceptions.raise_compiler_error(
-                'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by a run of ' ~ this
-                ~ ' that began before; so this one stops, and the next one does its work. Run one at a time.'
+                'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by an earlier run of ' ~ this
+                ~ '. So this one stops, and the next one does its work. Run one at a time.'
             ) }}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Notes which version of a table the run is about to read, to change it later by what it made of that. The table was looked at
-    anew when the run began. -#}
+{#- Stores the version of a table before the run reads it; the run later changes the table according to what it read. The
+    table was refreshed when the run began. -#}
 {%- macro _note_version(run, relation) -%}
     {%- if run.file_format != 'parquet' or relation.identifier != run.target.identifier -%}
         {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The version of a table. On parquet a run replaces the model as a whole, and the raw rows that were read never become fewer:
-    their number. -#}
+{#- The version of a table. On parquet a run replaces the model as a whole, and the number of stored raw rows never falls:
+    there it is their number. -#}
 {%- macro _version(run, relation) -%}
     {%- if run.file_format == 'delta' -%}
         {{ return(run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 1').rows[0]['version']) }}
@@ -262,12 +264,12 @@
     {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
 {%- endmacro -%}
 
-{#- Whether the rows of a table were changed after a version; maintenance does not change them. -#}
+{#- Whether the rows of a table changed after a version. Maintenance does not change rows. -#}
 {%- macro _was_written(run, relation, version) -%}
     {%- if run.file_format == 'parquet' -%}
         {{ return(spark_cdc._version(run, relation) != version) }}
     {%- elif run.file_format == 'iceberg' -%}
-        {#- back from the snapshot that is current now, over those that only put files together -#}
+        {#- goes back from the current snapshot, past snapshots that only compact files -#}
         {%- set walk = namespace(at=spark_cdc._version(run, relation)) -%}
         {%- set snapshots = 'select snapshot_id, parent_id, operation from ' ~ relation ~ '.snapshots order by committed_at desc' -%}
         {%- for row in (run_query(snapshots) if walk.at != version else []) -%}
@@ -291,24 +293,24 @@
 {%- endmacro -%}
 
 
-{#- Properties as they stand in SQL. -#}
+{#- Properties as a list in SQL. -#}
 {%- macro _property_list(properties) -%}
     {%- for name, value in properties.items() -%}
         {{ spark_cdc._literal(name) }} = {{ spark_cdc._literal(value | string) }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- `create table … as` in the model's format; of a table that is the model, with what the model's config says. -#}
+{#- `create table … as` in the model's format. With `is_model` it includes what the model's config says. -#}
 {%- macro _create_as(run, relation, sql, properties={}, is_model=false) -%}
     {%- set own = {} -%}
     {%- set is_split = is_model and run.call.builds == 'history' and config.get('partition_by') is none -%}
     {%- if run.file_format == 'iceberg' -%}
-        {#- a row that changes is marked in a small file of its own, and its data file stays -#}
+        {#- a changed row is marked in a small file of its own, and its data file stays -#}
         {%- do own.update({
             'format-version': '3', 'write.merge.mode': 'merge-on-read', 'write.delete.mode': 'merge-on-read',
             'write.update.mode': 'merge-on-read',
         }) -%}
-        {#- of two partitions each task may write both: to bring the rows of each together is a shuffle of all -#}
+        {#- each task may write into both partitions: otherwise Spark shuffles all rows by partition -#}
         {%- if is_split -%}
             {%- do own.update({'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}) -%}
         {%- endif -%}
@@ -345,9 +347,10 @@ as
 {{ sql }}
 {%- endmacro -%}
 
-{#- Properties by which a table format keeps each file's range of the columns `asked`, which runs ask by: files that cannot
-    have what is asked are not read. By default Delta keeps those of the first 32 columns, Iceberg of 100, fields of structs
-    counted. `others` are what Delta keeps besides, up to 32. Both are dicts of name -> type. -#}
+{#- Properties that make a table format store each file's range of the columns `asked`. Runs filter by these columns, and
+    skip files that cannot match. By default Delta stores the ranges of the first 32 columns and Iceberg of the first 100,
+    where fields of structs count. `others` are the columns that Delta stores as well, 32 in all. Both are dicts of name ->
+    type. -#}
 {%- macro _statistics(run, asked, others) -%}
     {%- set properties = {} -%}
     {%- if run.file_format == 'iceberg' -%}
@@ -372,7 +375,7 @@ as
     {{ return(properties) }}
 {%- endmacro -%}
 
-{#- Those of the model: what its runs, and those of models built on it, ask by. -#}
+{#- These properties for the model: its own runs, and runs of models built on it, filter by these columns. -#}
 {%- macro _statistics_of_model(run) -%}
     {%- set call = run.call -%}
     {%- if run.file_format == 'parquet' or call.builds == 'quarantine' -%}
@@ -397,7 +400,7 @@ as
     {{ return(spark_cdc._statistics(run, asked, others)) }}
 {%- endmacro -%}
 
-{#- Those of the raw rows that a model has read: runs ask by the group and the watermark. -#}
+{#- These properties for the stored raw rows: runs filter by the group and by the watermark. -#}
 {%- macro _statistics_of_raw(run) -%}
     {%- set spec = run.call.spec -%}
     {%- set watermark = run.raw_watermark -%}
@@ -405,7 +408,7 @@ as
     {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
         {%- do asked.update({name: spec.raw_columns[name]}) -%}
     {%- endfor -%}
-    {#- Delta keeps none of a char, which a raw column that was added later is -#}
+    {#- Delta has no ranges for a char, and a raw column that was added later can be one -#}
     {%- set others = {} -%}
     {%- for name, data_type in spec.raw_columns.items() if not (data_type | lower).startswith('char(') -%}
         {%- do others.update({name: data_type}) -%}
@@ -413,8 +416,9 @@ as
     {{ return(spark_cdc._statistics(run, asked, others)) }}
 {%- endmacro -%}
 
-{#- Stops where a text column by which the model is partitioned has '' in `relation`: on parquet and Delta Spark stores NULL in
-    its place, and a later run would not find the row again. With `made_of` the relation is what has been stored of that select. -#}
+{#- Stops if a text column that partitions the model has '' in `relation`. On parquet and Delta Spark stores NULL in its
+    place, and a later run would not find the row again. If `made_of` is given, the relation holds the stored result of that
+    select. -#}
 {%- macro _check_partitions(run, relation, made_of=none) -%}
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
@@ -438,16 +442,16 @@ as
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- Makes the model anew from `sql`. -#}
+{#- Builds the model from `sql`. -#}
 {%- macro _store_all(run, sql, properties) -%}
     {%- set sql = spark_cdc._as_contracted(sql) -%}
     {%- set properties = spark_cdc._all_properties(run, properties) -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_lock(run) -%}
     {%- if run.file_format == 'parquet' -%}
         {%- do spark_cdc._store_version(run, sql, properties, is_all=true) -%}
     {%- else -%}
         {%- do spark_cdc._forget_columns(run) -%}
-        {#- until it is checked, a table that the next run makes anew -#}
+        {#- until this is checked, the table counts as one that the next run builds again -#}
         {%- set is_checked = config.get('partition_by') and run.file_format == 'delta' -%}
         {%- do properties.update({'spark_cdc.definition': ''} if is_checked else {}) -%}
         {%- call statement('main') -%}
@@ -456,14 +460,14 @@ as
         {%- do run.properties.update(properties) -%}
         {%- if is_checked -%}
             {%- do spark_cdc._check_partitions(run, run.target, sql) -%}
-            {%- do spark_cdc._check_claim(run) -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': run.definition}) -%}
+            {%- do spark_cdc._check_lock(run) -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.definition': run.fingerprint}) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Iceberg keeps the properties of a table that is replaced, and from then on refuses every change of them while one names a
-    column that is gone. -#}
+{#- Iceberg keeps the properties of a replaced table. It then rejects every change of properties if one of them names a
+    column that no longer exists. -#}
 {%- macro _forget_columns(run) -%}
     {%- set names = [] -%}
     {%- for name in run.properties if name.startswith('write.metadata.metrics.column.') -%}
@@ -474,10 +478,10 @@ as
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Changes the model by `increment`, a table of rows to put in place of those with the same `identity`, or, where
-    cdc_is_removed, to take out. Without `is_unique` several rows have one identity: all of those are taken out, then the
-    others put in. `changed` are the properties that change, or none; `prune` is a condition on the model's rows that
-    those meet which the increment can replace. -#}
+{#- Changes the model by `increment`, a table of rows. They replace the rows with the same `identity`; with cdc_is_removed
+    they only remove them. Without `is_unique` several rows may have one identity: all of them are removed, then the others
+    are added. `changed` are the properties to change, or none. `prune` is a condition that holds for all rows of the model
+    that the increment can replace. -#}
 {%- macro _store_increment(run, increment, identity, changed, prune=none, is_unique=true) -%}
     {%- set properties = spark_cdc._all_properties(run, changed) -%}
     {%- set names, same, values = [], [], [] -%}
@@ -492,7 +496,7 @@ as
     {%- set columns = names | join(', ') -%}
     {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
     {%- do spark_cdc._check_partitions(run, increment) -%}
-    {%- do spark_cdc._check_claim(run, run.target if is_any else none) -%}
+    {%- do spark_cdc._check_lock(run, run.target if is_any else none) -%}
     {%- if not is_any -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- elif run.file_format == 'parquet' -%}
@@ -533,8 +537,8 @@ when not matched and not increment.cdc_is_removed
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Delta: a model of change events can have deletion vectors from the first run on that replaces an event, if there ever is
-    one. To plan a read of a table that can have them Delta lists all of its files, again for each step of the read. -#}
+{#- On Delta a model of change events gets deletion vectors with the first run that replaces an event. If a table can have
+    them, Delta lists all its files to plan a read, again for each step. -#}
 {%- macro _allow_deletion_vectors(run, increment) -%}
     {%- set name = 'delta.enableDeletionVectors' -%}
     {%- if run.properties.get(name) != 'true' and name not in (config.get('tblproperties') or {})
@@ -543,11 +547,11 @@ when not matched and not increment.cdc_is_removed
     {%- endif -%}
 {%- endmacro -%}
 
-{#- What every run writes into the model's properties, besides its own. -#}
+{#- The properties that every run writes, with `properties` in addition. -#}
 {%- macro _all_properties(run, properties) -%}
     {%- set all_properties = {
         'spark_cdc.file_format': run.file_format,
-        'spark_cdc.definition': run.definition,
+        'spark_cdc.definition': run.fingerprint,
         'spark_cdc.generation': run.properties.get('spark_cdc.generation', run.batch),
         'spark_cdc.raw': run.properties.get('spark_cdc.raw', ''),
         'spark_cdc.raw_added_to': run.properties.get('spark_cdc.raw_added_to', 0),
@@ -562,9 +566,9 @@ when not matched and not increment.cdc_is_removed
     {{ return(all_properties) }}
 {%- endmacro -%}
 
-{#- Parquet: the next table, then the view over it. -#}
+{#- On parquet: creates the next table, then the view over it. -#}
 {%- macro _store_version(run, sql, properties, is_all=false) -%}
-    {%- set version = spark_cdc._helper(run.suffix) -%}
+    {%- set version = spark_cdc._side_table(run.suffix) -%}
     {%- call statement('main') -%}
         {{ spark_cdc._create_as(run, version, sql, is_model=true) }}
     {%- endcall -%}
@@ -573,7 +577,7 @@ when not matched and not increment.cdc_is_removed
     {%- if run.properties.get('spark_cdc.stored_in') -%}
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
     {%- endif -%}
-    {%- do spark_cdc._check_claim(run) -%}
+    {%- do spark_cdc._check_lock(run) -%}
     {%- set columns = [] -%}
     {%- for name in spark_cdc._described(version) -%}
         {%- set described = {} -%}
@@ -593,7 +597,7 @@ as select * from {{ version }}
     {%- do run.properties.update(properties) -%}
 {%- endmacro -%}
 
-{#- Writes the properties, where no rows are written with them. -#}
+{#- Writes properties without writing rows. -#}
 {%- macro _store_properties(run, properties) -%}
     {%- call statement('properties') -%}
 alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }} set tblproperties ({{ spark_cdc._property_list(properties) }})
@@ -601,7 +605,8 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
     {%- do run.properties.update(properties) -%}
 {%- endmacro -%}
 
-{#- The select as the model's contract wants it, which it is checked against; without one, as it is. -#}
+{#- The select with the columns of the model's contract, which it is checked against; without a contract, the select
+    itself. -#}
 {%- macro _as_contracted(sql) -%}
     {%- if config.get('contract').enforced -%}
         {{ get_assert_columns_equivalent(sql) }}
@@ -611,8 +616,8 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A model whose columns changed is made anew, from all that is known. New columns are fine, and wider ones; one that is gone, or
-    has another type, stops. -#}
+{#- Checks a model whose columns changed, before it is built again from all stored rows. New columns and wider types are
+    accepted. A missing column or another type stops. -#}
 {%- macro _check_columns(run, sql) -%}
     {%- set now = {} -%}
     {%- for column in run_query('describe query ' ~ sql) -%}
@@ -622,7 +627,7 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
     {%- for name, data_type in spark_cdc._described(run.target).items() if not name.startswith('cdc_') -%}
         {%- set type_now = now.get(name | lower) -%}
         {%- if type_now is none -%}
-            {%- do lost.append(name ~ ', which its model no longer gives') -%}
+            {%- do lost.append(name ~ ', which its model no longer has') -%}
         {%- elif not spark_cdc._is_wider(
             spark_cdc._type_as_stored(type_now, run.file_format), spark_cdc._type_as_stored(data_type, run.file_format)
         ) -%}
@@ -633,15 +638,15 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
         {{ spark_cdc._stop(
             'cdc_incremental',
             this ~ ' has the column ' ~ lost | join('; and '),
-            'new columns, and wider types; for any other change build the table anew',
+            'new columns and wider types; or --full-refresh, which builds the table again with its present columns',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endif -%}
 {%- endmacro -%}
 
 
-{#- A type, to be compared, as the table of a model has it: Spark says string for the char and varchar of a select, and Iceberg
-    has no smaller integer than int, and no collations. -#}
+{#- A type as the model's table has it, for comparison. In a table Spark shows string for the char and varchar of a select.
+    Iceberg has no collations and no integer smaller than int. -#}
 {%- macro _type_as_stored(data_type, file_format) -%}
     {%- set stored = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type | lower) -%}
     {%- if file_format == 'iceberg' -%}
@@ -651,9 +656,10 @@ alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }}
 {%- endmacro -%}
 
 
-{#- A select of what differs between two selects of rows with the same `columns`, a dict of name -> type, and, both, one row
-    for each `identity`: the rows of `made` that `existing` has not, or has otherwise, and, as cdc_is_removed, those that it
-    alone has, if they meet `goes`, a condition on `existing`. With `keep_old`, cdc_old is the row of `existing`. -#}
+{#- The difference between two selects of rows. Both have the same `columns`, a dict of name -> type, and one row for each
+    `identity`. The result has the rows of `made` that are missing in `existing` or differ there. It also has, as
+    cdc_is_removed, the rows that only `existing` has, if they meet `goes`, a condition on `existing`. With `keep_old`,
+    cdc_old is the row of `existing`. -#}
 {%- macro _difference(existing, made, identity, columns, goes='true', keep_old=false) -%}
     {%- set same = [] -%}
     {%- for name in identity -%}
@@ -677,7 +683,7 @@ made as (
     ) as made
 ),
 
-compared as (
+differing_rows as (
     select
         made.cdc_row is null as cdc_is_removed,
         existing.cdc_row as cdc_old,
@@ -696,5 +702,5 @@ select
     cdc_is_removed,
     {{ 'cdc_old,' if keep_old }}
     cdc_row.*
-from compared
+from differing_rows
 {%- endmacro -%}

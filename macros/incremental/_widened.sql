@@ -1,14 +1,15 @@
-{#- Columns that became wider: each value that the old type has the new one has too, and it is the same value. Then a model goes
-    on by itself. Where a value would be another one (a date as a timestamp depends on the time zone; a char is filled up to its
-    length), or could not be told from others (an int as a float), a run stops. -#}
+{#- Wider columns: the new type has each value of the old type, and it is the same value. Then a model continues by itself. A
+    run stops if values would change: a date as a timestamp depends on the time zone, and a char is padded. It also stops if
+    different values could become equal, such as an int as a float. -#}
 
-{#- Whether a type is the same as another, or wider. Of nested types their parts are; whose fields have other names is another. -#}
+{#- Whether a type is the same as another, or wider. For nested types all parts have to be. A struct with other field names
+    is another type. -#}
 {%- macro _is_wider(data_type, before) -%}
     {%- set now, then = spark_cdc._number_facts(data_type), spark_cdc._number_facts(before) -%}
     {%- if data_type | lower == before | lower -%}
         {{ return(true) }}
     {%- elif now and then -%}
-        {#- whole digits, digits behind the point; of a float those that are exact -#}
+        {#- digits before and after the point; for a float the digits that are exact -#}
         {{ return(
             then.digits <= now.digits and then.scale <= now.scale
             and (now.family == then.family or then.family == 'integer' or (now.family, then.family) == ('double', 'float'))
@@ -34,7 +35,8 @@
     {{ return(wider | length > 0 and false not in wider) }}
 {%- endmacro -%}
 
-{#- Of a type of numbers: its family, and how many digits before and behind the point each number of it can have; none for others. -#}
+{#- For a numeric type: its family, and how many digits before and after the point every number can have; none for other
+    types. -#}
 {%- macro _number_facts(data_type) -%}
     {%- set digits = {
         'tinyint': ('integer', 3), 'smallint': ('integer', 5), 'int': ('integer', 10), 'bigint': ('integer', 19),
@@ -50,14 +52,14 @@
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- Writes the rows that were read into another table, in which these columns have the types of now, and are hashed as the raw
-    relation now has them: a row that was read before and is delivered again is then known. The model is made anew from it. -#}
+{#- Writes the stored rows into another table with the new types of these columns, and hashes them as the raw relation now
+    has them. If an old row is delivered again, it is then recognised. The model is built again from this table. -#}
 {%- macro _widen_raw_rows(run, widened) -%}
-    {#- what would stop the run later stops it before the rows have other types -#}
+    {#- what would stop the run later must stop it here, before the stored rows have other types -#}
     {%- set sql = spark_cdc._decoded(run, run.call.spec.relation) -%}
     {%- do spark_cdc._check_columns(run, sql) -%}
     {%- do spark_cdc._as_contracted(sql) -%}
-    {%- set kept, wider, columns = run.raw, spark_cdc._helper('raw_' ~ run.suffix ~ '0'), [] -%}
+    {%- set kept, wider, columns = run.raw, spark_cdc._side_table('raw_' ~ run.suffix ~ '0'), [] -%}
     {%- for name, data_type in run.call.spec.raw_columns.items() -%}
         {%- set quoted = spark_cdc._quote(name) -%}
         {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in widened else quoted) -%}
@@ -67,7 +69,7 @@
         ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')' -%}
     {%- do spark_cdc._note_version(run, kept) -%}
     {%- do run_query(spark_cdc._create_as(run, wider, spark_cdc._delivered(run, rows_read), spark_cdc._statistics_of_raw(run))) -%}
-    {%- do spark_cdc._check_claim(run, kept) -%}
+    {%- do spark_cdc._check_lock(run, kept) -%}
     {%- do spark_cdc._store_properties(run, {
         'spark_cdc.definition': '', 'spark_cdc.raw': wider.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.kept_by': run.kept_by,
     }) -%}

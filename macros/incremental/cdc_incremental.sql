@@ -1,5 +1,5 @@
 {#- The materialization of models whose body is one call of a decoder, of `quarantine`, of `current_state` or of `history`.
-    Its documentation is in _macros.yml; what a run does is in _decoded.sql and _applied.sql, where it writes in
+    Its documentation is in _macros.yml. What a run does is in _decoded.sql and _applied.sql, and how it writes is in
     _storage.sql. -#}
 {%- materialization cdc_incremental, adapter='spark' -%}
     {%- set call = spark_cdc._declared_call() -%}
@@ -20,14 +20,14 @@
 {%- endmaterialization -%}
 
 
-{#- What the model's body calls: the arguments of `_declare`, which every public macro that can be a body hands over. The
-    body is rendered once more for it, now that its references are known. -#}
+{#- The call in the model's body: the arguments that its public macro gives to `_declare`. To get them the body is rendered
+    once more, now that its references are known. -#}
 {%- macro _declared_call() -%}
     {%- for node_id in model.depends_on.nodes
         if (graph.nodes.get(node_id) or {}).get('config', {}).get('materialized') == 'ephemeral' -%}
         {{ spark_cdc._stop(
             'cdc_incremental', model.name ~ ' reads the ephemeral model ' ~ node_id.split('.')[-1],
-            'relations that are there from one statement of a run to the next, such as views', "config(materialized='view')"
+            'relations that every statement of a run can read, such as views', "config(materialized='view')"
         ) }}
     {%- endfor -%}
     {%- set calls = [] -%}
@@ -36,8 +36,8 @@
     {%- do model.pop('spark_cdc_calls') -%}
     {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body, spark_cdc._declared_select(calls[0]) | trim) -%}
         {{ spark_cdc._stop(
-            'cdc_incremental', 'the body of ' ~ model.name ~ ' is more than one call of one of its macros, or another',
-            'one call of a decoder, of quarantine, of current_state or of history, and nothing else but comments before and after it',
+            'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
+            'one call of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
@@ -46,16 +46,16 @@
     {%- for relation in relations if relation and relation.event_time_filter -%}
         {{ spark_cdc._stop(
             'cdc_incremental', '--sample leaves out a part of ' ~ relation.schema ~ '.' ~ relation.identifier,
-            'all of it: what a run leaves out, later ones would take for read', 'dbt run --select ' ~ model.name
+            'a run without --sample: later runs would treat the missing rows as read', 'dbt run --select ' ~ model.name
         ) }}
     {%- endfor -%}
     {{ return(call) }}
 {%- endmacro -%}
 
-{#- Whether an SQL text is a select, with nothing but space and comments before and after it. -#}
+{#- Whether an SQL text is this select, with only white space and comments before and after it. -#}
 {%- macro _is_but_for_comments(text, select) -%}
     {%- set around = text.split(select, 1) -%}
-    {#- a comment of one line that does not end would take the first line of the select with it -#}
+    {#- a single-line comment without an end would swallow the first line of the select -#}
     {{ return(
         around | length == 2
         and not spark_cdc._without_comments(around[0])
@@ -63,7 +63,7 @@
     ) }}
 {%- endmacro -%}
 
-{#- An SQL text without the space and the comments that it begins with. In one between /* and */ there can be others. -#}
+{#- An SQL text without the white space and comments at its beginning. Comments between /* and */ can be nested. -#}
 {%- macro _without_comments(text) -%}
     {%- set rest = namespace(text=text, depth=0) -%}
     {%- for _ in range(text | length) if rest.text -%}
@@ -79,7 +79,7 @@
     {{ return(rest.text or '/*' * rest.depth) }}
 {%- endmacro -%}
 
-{#- The select that a call gives: what the model is. -#}
+{#- The SELECT of a call, which is the model's SELECT. -#}
 {%- macro _declared_select(call) -%}
     {%- if call.decoder -%}
         {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
@@ -88,7 +88,8 @@
     {{ return(spark_cdc._applied(call)) }}
 {%- endmacro -%}
 
-{#- Hands what a body calls to the materialization that asks for it; else stops for one that cannot be right. -#}
+{#- Gives the call of a body to the materialization that asks for it. Otherwise stops for a materialization that cannot be
+    right. -#}
 {%- macro _declare(call) -%}
     {%- if model is defined and model.spark_cdc_calls is defined -%}
         {%- do model.spark_cdc_calls.append(call) -%}

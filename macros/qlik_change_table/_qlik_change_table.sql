@@ -1,8 +1,8 @@
-{#- What the decoder of Qlik change tables is made of. Sources: Qlik Replicate Help, "Change Tables", "Using the Change
-    Table model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
+{#- The parts of the decoder of Qlik change tables. Sources: Qlik Replicate Help, "Change Tables", "Using the Change Table
+    model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
 
-{#- The facts of one change table that are known before any row is read, as a dict; bad arguments stop here.
-    The bit of a data column is its place in the change table, the header columns before it counted. -#}
+{#- The spec of one change table: a dict of what is known before any row is read. Wrong arguments stop here. The bit of a
+    data column is its position in the change table, where the header columns before it count. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
     qlik_sparse_updates=none, null_keys=false
@@ -29,7 +29,7 @@
     {%- if header_prefix == '' and header_columns is none -%}
         {{ spark_cdc._stop(
             me, "header_prefix is '' and header_columns is none",
-            'without a prefix header_columns says how many of the first columns are header columns',
+            'header_columns with the number of header columns, if they have no prefix',
             "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], header_prefix='', header_columns=7) }}"
         ) }}
     {%- endif -%}
@@ -45,8 +45,9 @@
 
     {%- do spark_cdc._check_null_keys(me, null_keys) -%}
 
-    {#- Header columns by their name without the prefix, data columns in table order. The mask counts the header columns before
-        the first data column: one behind it, such as that of a partition's folder, was put there by what landed the rows. -#}
+    {#- Header columns by their name without the prefix, and data columns in table order. The mask counts the header columns
+        before the first data column. A header column after it, such as the column of a partition's folder, was added when
+        the rows landed. -#}
     {%- set headers, data_columns, counted = {}, [], [] -%}
     {%- for name in in_relation -%}
         {%- set is_header = (name | lower).startswith(header_prefix | lower) if header_prefix else loop.index <= header_columns -%}
@@ -60,9 +61,9 @@
     {%- if 'change_seq' not in headers or ('change_oper' not in headers and 'operation' not in headers) -%}
         {{ spark_cdc._stop(
             me,
-            relation ~ ' has no column ' ~ header_prefix ~ 'change_seq, or none of '
-            ~ header_prefix ~ 'change_oper and ' ~ header_prefix ~ 'operation; it has ' ~ in_relation | join(', '),
-            'a change table with these header columns, and header_prefix as its task has it',
+            relation ~ ' has no column ' ~ header_prefix ~ 'change_seq, or neither '
+            ~ header_prefix ~ 'change_oper nor ' ~ header_prefix ~ 'operation; it has ' ~ in_relation | join(', '),
+            'a change table with these header columns, and the header_prefix of its task',
             "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id'], header_prefix='hdr_') }}"
         ) }}
     {%- endif -%}
@@ -137,8 +138,8 @@
 {%- endmacro -%}
 
 
-{#- CTEs from the raw rows on: to `distinct_rows`, each change sequence at most once as event and as before image; or,
-    `as_delivered`, to `judged`, with every raw row and the reason why it is in quarantine. -#}
+{#- CTEs that begin with the raw rows. They end in `distinct_rows`, with each change sequence at most once as event and once
+    as before image. With `as_delivered` they end in `judged`: every raw row, and the reason why it is in quarantine. -#}
 {%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
     {%- set headers = spec.headers -%}
     {%- set names = spec.columns | list -%}
@@ -183,7 +184,7 @@ with raw as (
             {%- endfor %}
         ) as cdc_row,
         {{ casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
-        -- here: of a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
+        -- here: if this is a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
         {{ null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
@@ -193,18 +194,18 @@ with raw as (
         end as cdc_bad_values,
         {%- endif %}
         {%- if collated %}
-        -- texts that their collation calls equal make different rows
+        -- texts that are equal in their collation make different rows
         array(
             {{ collated | join(',\n') | indent(12) }}
         ) as cdc_bytes,
         {%- endif %}
-        -- what makes two deliveries the same row, besides the columns above
+        -- together with the columns above, this identifies a repeated delivery
         {{ spark_cdc._qlik_header(spec, 'change_mask', trimmed=false) }} as cdc_mask_as_written
     from {{ spec.relation }}
 ),
 
--- What a row says, and the reason why it says nothing. As generators, so that Spark reads each header once a row:
--- it copies expressions of a select into everything above.
+-- The content of a row, or the reason why it is in quarantine. These are generators, so that Spark reads each
+-- header once a row: it copies expressions of a select into everything above.
 judged_alone as (
     select
         raw.*,
@@ -257,7 +258,7 @@ deliveries as (
     from well_formed
 ),
 
--- how many different rows claim one change sequence
+-- the number of different rows with the same change sequence
 sequences as (
     select
         cdc_change_seq,
@@ -285,9 +286,9 @@ judged as (
 )
 {%- else %}
 
--- Where a change sequence may stand on more than one row of its kind, or on rows of two transactions. A bucket
--- holds whole sequences, and there are so few buckets that they always fit in memory: rows outside them need no
--- second look.
+-- Change sequences that may be on more than one row of the same kind, or on rows of two transactions. They are
+-- kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other buckets
+-- need no further check.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,
@@ -308,7 +309,7 @@ repeated as (
         or cdc_least_transaction <> cdc_greatest_transaction
 ),
 
--- rows that are equal in every column are one row; what then still differs is in conflict
+-- rows that are equal in every column are one row; rows that still differ are in conflict
 different as (
     select /*+ broadcast(repeated) */ distinct well_formed.*
     from well_formed
@@ -320,7 +321,7 @@ compared as (
     select
         * except (cdc_transaction_id),
         count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims,
-        -- a before image is of the transaction of its update
+        -- a before image belongs to the transaction of its update
         max(case when not cdc_is_before then cdc_transaction_id end)
             over (partition by cdc_change_seq) as cdc_transaction_id
     from different
@@ -342,7 +343,7 @@ distinct_rows as (
 {%- endmacro -%}
 
 
-{#- A header column as text, NULL where the task did not write it. -#}
+{#- A header column as text; NULL if the task did not write it. -#}
 {%- macro _qlik_header(spec, header, trimmed=true) -%}
     {%- if header not in spec.headers -%}
         cast(null as string)
@@ -356,7 +357,8 @@ distinct_rows as (
 {%- endmacro -%}
 
 
-{#- What a row is: of two headers, given as SQL, the letter counts before the word, but for a truncate. -#}
+{#- The operation of a row, from two headers given as SQL. The letter has precedence over the word, except for a
+    truncate. -#}
 {%- macro _qlik_operation(letter, word) -%}
 case
     when {{ word }} = 'TRUNCATE' then 'truncate'
@@ -366,7 +368,7 @@ case
 end
 {%- endmacro -%}
 
-{#- What each letter of change_oper and each word of operation says. -#}
+{#- The operation for each letter of change_oper and each word of operation. -#}
 {%- macro _qlik_operation_in(expression, form) -%}
     {%- set operations = [
         {'letter': 'I', 'name': 'INSERT', 'operation': 'insert'},
@@ -382,7 +384,7 @@ end
 {%- endmacro -%}
 
 
-{#- 35 digits, of which the first 16 are a time. Only days 29 to 31 need to be looked up. -#}
+{#- 35 digits; the first 16 are a time. Only days 29 to 31 need a look at the calendar. -#}
 {%- macro _qlik_change_seq_is_good(change_seq) -%}
 octet_length({{ change_seq }}) = 35
 and (
@@ -403,8 +405,8 @@ and (
 )
 {%- endmacro -%}
 
-{#- The first 16 digits of a good change sequence, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp whatever the
-    session's zone. By arithmetic: to format them as text and cast that costs four times as much. -#}
+{#- The first 16 digits of a good change sequence, YYYYMMDDHHmmSS and hundredths, as a UTC timestamp in every session. It
+    uses arithmetic: formatting them as text for a cast takes four times as long. -#}
 {%- macro _qlik_time_part(change_seq) -%}
     {%- set digits = 'cast(left(' ~ change_seq ~ ', 16) as bigint)' -%}
     {%- set part = {} -%}
@@ -432,7 +434,7 @@ timestamp_micros(
 {%- endmacro -%}
 
 
-{#- The mask as hexadecimal digits; null where it is NULL or is not hexadecimal. -#}
+{#- The mask as hexadecimal digits; null if it is NULL or not hexadecimal. -#}
 {%- macro _qlik_mask(spec) -%}
     {%- if 'change_mask' not in spec.headers -%}
         cast(null as string)
@@ -455,7 +457,7 @@ end
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The text of a mask without what may stand around its digits: 0x…, x'…'. -#}
+{#- The digits of a mask in text form, without the characters that may be around them: 0x…, x'…'. -#}
 {%- macro _qlik_mask_digits(text) -%}
 case
     when lower(left({{ text }}, 2)) = '0x'
@@ -470,9 +472,9 @@ end
 {%- endmacro -%}
 
 
-{#- The mask in words of 56 bits, which fit in a bigint: 14 digits, missing ones zero. In a big-endian mask
-    words are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian one they are counted
-    from its start, and the bytes of a word stand in it in reverse: _qlik_bit knows. -#}
+{#- The mask in words of 56 bits, which fit in a bigint: 14 digits, where missing digits are zero. In a big-endian mask words
+    are counted from its end, so bit k is bit k mod 56 of word k div 56. In a little-endian mask words are counted from its
+    start, with their bytes in reverse order: see _qlik_bit. -#}
 {%- macro _qlik_word_count(spec) -%}
     {{ return((spec.end_bit + 55) // 56) }}
 {%- endmacro -%}
@@ -490,7 +492,7 @@ end
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- The digits of the bits that lie beyond the last word. -#}
+{#- The digits of the bits after the last word. -#}
 {%- macro _qlik_mask_rest(spec) -%}
     {%- set digits = 14 * spark_cdc._qlik_word_count(spec) -%}
     {%- if spec.byte_order == 'big' -%}
@@ -500,7 +502,7 @@ end
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The value that bit `bit` has within its word. -#}
+{#- The value of bit `bit` within its word. -#}
 {%- macro _qlik_bit(spec, bit) -%}
     {%- set in_word = bit % 56 -%}
     {%- if spec.byte_order == 'big' -%}
@@ -509,7 +511,7 @@ end
     {{ return(2 ** (8 * (6 - in_word // 8) + in_word % 8)) }}
 {%- endmacro -%}
 
-{#- No bit stands below the first data column or behind the last. -#}
+{#- No bit is set before the first data column or after the last. -#}
 {%- macro _qlik_mask_is_good(spec) -%}
 cdc_mask is not null
 and replace(cdc_mask_rest, '0', '') = ''
@@ -522,13 +524,13 @@ and replace(cdc_mask_rest, '0', '') = ''
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- Whether the mask has the bit of a column: null where there is no mask that can be read. -#}
+{#- Whether the mask has the bit of a column; null if there is no readable mask. -#}
 {%- macro _qlik_has_bit(spec, name) -%}
     (cdc_mask_{{ spec.bits[name] // 56 }} & {{ spark_cdc._qlik_bit(spec, spec.bits[name]) }}) <> 0
 {%- endmacro -%}
 
 
-{#- Of an update: the names of the columns that have their bit. -#}
+{#- For an update: the names of the columns whose bit is set. -#}
 {%- macro _qlik_changed_columns(spec) -%}
     {%- set conditions = {} -%}
     {%- for name in spec.columns -%}
@@ -540,8 +542,8 @@ case
 end
 {%- endmacro -%}
 
-{#- Of a delete: the columns that are not NULL or have their bit. Of an update with sparse columns: of these likewise, and those
-    that its before image knows; of the others all. Null if that is all of them. -#}
+{#- The columns that an event carries; null if all. A delete carries the columns that are not NULL or whose bit is set. An
+    update carries the same of its sparse columns, the sparse columns of its before image, and all other columns. -#}
 {%- macro _qlik_present_columns(spec) -%}
     {%- set operations = ['delete', 'update'] if spec.sparse else ['delete'] -%}
     {%- set conditions = {} -%}
@@ -558,8 +560,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The names whose condition holds, in order. By `filter`, which Spark evaluates outside the code that it generates for
-    the whole stage: with so many conditions that code would be too long for the JVM to compile. -#}
+{#- The names whose condition holds, in order. It uses `filter`, which Spark evaluates outside the code that it generates for
+    the whole stage. With so many conditions the JVM could not compile that code. -#}
 {%- macro _qlik_names_where(conditions) -%}
 filter(
     array(
@@ -591,7 +593,8 @@ filter(
 {%- endmacro -%}
 
 
-{#- A column of the event. A sparse one that an update does not carry, and whose bit is not set, comes from the before image. -#}
+{#- A column of the event. A sparse column comes from the before image if the update does not carry it and its bit is not
+    set. -#}
 {%- macro _qlik_after_image(spec, name) -%}
     {%- set column = spark_cdc._quote(name) -%}
     {%- if name in spec.sparse -%}
@@ -609,7 +612,7 @@ end
 {%- endmacro -%}
 
 
-{#- What a person needs to see beside the reason. -#}
+{#- The text that explains the reason to a person. -#}
 {%- macro _qlik_detail(spec) -%}
     {%- set nulls = [] -%}
     {%- for name in spec.key -%}

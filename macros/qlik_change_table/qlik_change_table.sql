@@ -45,8 +45,8 @@ large_transactions as (
     group by well_formed.cdc_transaction_id, left(well_formed.cdc_change_seq, 16)
 ),
 
--- Rows that belong together have one place: those of a transaction, whose id may come back at another time; those
--- without one, or of a large one, by their change sequence.
+-- Rows that depend on each other have the same cdc_place. For most rows this is their transaction; its id may be
+-- used again at another time. For rows without a transaction, or of a large one, it is their change sequence.
 placed as (
     select /*+ broadcast(large_transactions) */
         distinct_rows.*,
@@ -65,8 +65,8 @@ placed as (
             and left(distinct_rows.cdc_change_seq, 16) = large_transactions.cdc_time_digits
 ),
 
--- An update and its before image, paired by their change sequence: sorted, they stand side by side. The commit of a
--- transaction is its first change here. One shuffle and one sort for both.
+-- An update and its before image have the same change sequence: after sorting they are neighbours. The commit of a
+-- transaction is its first change here. One shuffle and one sort serve both.
 side_by_side as (
     select
         *,
@@ -83,7 +83,7 @@ side_by_side as (
 paired as (
     select
         * except (cdc_row),
-        -- a truncate has no row, whatever stands in its columns
+        -- a truncate has no row, whatever its columns contain
         case when cdc_operation <> 'truncate' then cdc_row end as cdc_row,
         case
             when cdc_transaction_id is null then cdc_change_seq
@@ -121,7 +121,7 @@ paired as (
 {%- endmacro -%}
 
 
-{#- Where a row is brought together with the others of its transaction. -#}
+{#- The hash by which a row is shuffled to the other rows of its transaction. -#}
 {%- macro _qlik_place(of='') -%}
 if(
     {{ of }}cdc_transaction_id is null,
@@ -131,7 +131,7 @@ if(
 {%- endmacro -%}
 
 
-{#- The rows that are no events, for `quarantine`. -#}
+{#- The rows that are not events, for `quarantine`. -#}
 {%- macro _quarantine_qlik_change_table(spec) -%}
 {{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
 
@@ -158,7 +158,7 @@ from judged
 {%- endmacro -%}
 
 
-{#- A change sequence and a transaction lie within one time part. -#}
+{#- The rows of a change sequence, and of a transaction, have the same time part. -#}
 {%- macro _dependencies_qlik_change_table(spec) -%}
     {{ return({
         'group': 'left(cast(' ~ spark_cdc._quote(spec.headers['change_seq']) ~ ' as string), 16)',

@@ -33,7 +33,7 @@ def child(
     it is left alone. `text` is its standard input, `output` the descriptor of its standard output
     and error, `keep` the descriptors that it inherits. Its first act must be `unblock_signals`.
     """
-    # Blocked, so that none comes between the start of the process and our knowing of it.
+    # Blocked, so that no signal arrives between the start of the process and our knowledge of it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     process = None
     try:
@@ -49,7 +49,7 @@ def child(
             text=True,
         )
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        # One that died at once has said why in its output.
+        # If it died at once, its output says why.
         with contextlib.suppress(BrokenPipeError), cast(IO[str], process.stdin) as stdin:
             stdin.write(text)
         yield process

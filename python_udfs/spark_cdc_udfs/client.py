@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 def check(server: Server, seconds: float = SECONDS) -> None:
     """Return when `server` has answered `select 1`.
 
-    Raises NoAnswer where it does not within `seconds` a message, or where it is another that does.
+    Raises NoAnswer if it does not within `seconds` for each message, or if another server answers.
     """
     # these three ship no types
     import thrift_sasl  # type: ignore[import-untyped]
@@ -50,7 +50,7 @@ def check(server: Server, seconds: float = SECONDS) -> None:
     host = reachable(server.host)
     socket = TSocket(host, server.port)
     socket.setTimeout(seconds * 1000)
-    # The password is not looked at, but it may not be empty.
+    # The password is not checked, but it must not be empty.
     transport = thrift_sasl.TSaslClientTransport(
         lambda: hive.get_installed_sasl(
             host=host,
@@ -73,7 +73,7 @@ def check(server: Server, seconds: float = SECONDS) -> None:
             cursor.execute("set spark.cdc.server.instance")
             instance = cursor.fetchall()
     except Exception as error:
-        # Whatever a client can meet: Thrift's errors, the socket's, PyHive's own.
+        # Every error that a client can get: Thrift's errors, the socket's, PyHive's own.
         words = str(error).split("\n")[0][:300] or type(error).__name__
         raise NoAnswer(words) from error
     if one != [(1,)] or [row[1] for row in instance] != [server.instance]:

@@ -1,10 +1,10 @@
 """`python -m spark_cdc_udfs.dbt_session ARGUMENTS`: dbt with a Spark in its own process.
 
 For profiles with `method: session`. It builds a session as `spark_cdc_udfs.session` does, and then
-runs dbt with ARGUMENTS; dbt finds the session by itself. Two environment variables: SPARK_CDC_DIR
-names the directory in which warehouse and metastore lie (default: .spark-cdc-session),
-SPARK_CDC_FORMAT the table format to have beside Spark's own (iceberg or delta). The exit status is
-dbt's: 0 where all went well, 1 where a node failed, 2 where dbt or Spark did not run.
+runs dbt with ARGUMENTS; dbt finds the session by itself. There are two environment variables.
+SPARK_CDC_DIR names the directory of warehouse and metastore (default: .spark-cdc-session).
+SPARK_CDC_FORMAT is a table format in addition to Spark's own (iceberg or delta). The exit status is
+dbt's: 0 for success, 1 if a node failed, 2 if dbt or Spark did not run.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""The directory of one server: what lies where in it, who owns it, what runs in it.
+"""The directory of one server: its files, its owner, and its processes.
 
-Two locks (`flock`) say what is alive; no process id is ever trusted by itself:
+Two locks (`flock`) show which processes are alive; a process id alone is never trusted:
 
-- `server.lock` is held by `start` and from it inherited by the driver, a Python process, for its
-  whole life. While it is held, the directory is in use.
-- `spark.log` is locked too, and it is the standard output and error of the driver and of its
-  JVM. A lock on it that outlives the other is a JVM whose driver was killed.
+- `server.lock` is held by `start`. The driver, a Python process, inherits it for its whole life.
+  While it is held, the directory is in use.
+- `spark.log` is locked too; it is the standard output and error of the driver and of its JVM. If
+  only this lock is held, it belongs to a JVM whose driver was killed.
 
-The kernel drops a lock with the last process that has it open, however that ended, so a state
-file whose lock is free is stale whatever process has its number today. And while one of them is
-held, the number in `server.json` cannot have been given to another process: it is the process
-group of the processes that hold the lock. That is not so for the moment in which a start has
-taken the lock and not yet removed what the last server left; `stop` waits for longer than that.
+The kernel drops a lock with the last process that has it open, however that process ended. So a
+state file whose lock is free is stale, whatever process has its number today. While one of the
+locks is held, the number in `server.json` cannot belong to another process: it is the process group
+of the processes that hold the lock. There is one exception. A start may have taken the lock, and
+not yet removed the files of the last server. `stop` waits for longer than this takes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from spark_cdc_udfs.errors import Failure
 
 @dataclass(frozen=True)
 class Server:
-    """What is known of a server that runs, or ran, in a directory."""
+    """The facts of a server that runs, or ran, in a directory."""
 
     pid: int  # of the driver, and its process group
     host: str
     port: int
     version: str
     format: str
-    instance: str  # a random name, by which a client knows that it is this server that answers
+    instance: str  # a random name, by which a client recognises this server
 
     @property
     def address(self) -> str:
@@ -87,7 +87,7 @@ class Home:
 
     @property
     def tmp(self) -> Path:
-        """Shuffle files and all else that is worth nothing when the server is down."""
+        """Shuffle files and other files that are useless when the server is down."""
         return self.root / "tmp"
 
     @classmethod
@@ -96,10 +96,10 @@ class Home:
         return cls(Path(os.path.abspath(Path(directory).expanduser())))
 
     def create(self) -> None:
-        """Make the directory, for its owner's eyes only, where it does not exist.
+        """Create the directory if it does not exist, readable only for its owner.
 
-        Raises Failure where it cannot be made or written to, or where others could put into it
-        what this user then runs.
+        Raises Failure if it cannot be created or written to. It also does if others could put files
+        into it which this user would then run.
         """
         if ";" in str(self.root):
             raise Failure(f"a directory with a ';' in its name is none for Derby: {self.root}")
@@ -113,14 +113,14 @@ class Home:
             raise Failure(f"cannot write to {self.root}: {error.strerror}") from error
 
     def read(self) -> Server | None:
-        """Return what `server.json` says; None where there is none, or half of one."""
+        """Return the contents of `server.json`; None if it does not exist or is incomplete."""
         try:
             return Server(**json.loads(self.state.read_text()))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
 
     def write(self, server: Server) -> None:
-        """Write `server.json` at one stroke. The caller owns the directory."""
+        """Write `server.json` in one step. The caller owns the directory."""
         draft = self.state.with_suffix(".new")
         draft.write_text(json.dumps(dataclasses.asdict(server)) + "\n")
         draft.replace(self.state)
@@ -130,15 +130,15 @@ class Home:
         self.state.unlink(missing_ok=True)
 
     def empty_tmp(self) -> None:
-        """Remove what a killed server left. The caller owns the directory."""
+        """Remove the files of a killed server. The caller owns the directory."""
         shutil.rmtree(self.tmp, ignore_errors=True)
         self.tmp.mkdir(mode=0o700)
 
 
 def check_private(directory: Path) -> None:
-    """Raise Failure where another user owns `directory` or may write to it.
+    """Raise Failure if another user owns `directory` or may write to it.
 
-    Spark's scripts run what stands in the configuration directory (`spark-env.sh`).
+    Spark's scripts run files of the configuration directory (`spark-env.sh`).
     """
     found = directory.stat()
     if found.st_uid != os.geteuid():
@@ -154,7 +154,7 @@ def held(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
-        # Shared, so that two that ask do not see each other.
+        # Shared, so that two processes that ask do not see each other.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -164,9 +164,9 @@ def held(path: Path) -> bool:
 
 
 def take(path: Path, flags: int = 0, seconds: float = 0.5) -> int | None:
-    """Lock `path` and return its descriptor; None where others hold it for `seconds`.
+    """Lock `path` and return its descriptor; None if others hold it for `seconds`.
 
-    The short wait lets those pass who only ask (`held`).
+    The short wait is for processes that only ask (`held`).
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o600)
 
@@ -185,8 +185,8 @@ def take(path: Path, flags: int = 0, seconds: float = 0.5) -> int | None:
 def own(home: Home) -> int:
     """Take the directory and return the lock's descriptor: it is owned while that is open.
 
-    What a killed server left of itself is cleared away: its number, its JVM, its temporary files.
-    Raises Failure, naming the server, where another owns it.
+    The remains of a killed server are removed: its number, its JVM, its temporary files. Raises
+    Failure, naming the server, if another process owns the directory.
     """
     descriptor = take(home.lock)
     server = home.read()
@@ -226,7 +226,7 @@ def open_log(home: Home) -> int:
 def end_orphan(home: Home, server: Server | None) -> None:
     """Kill the JVM of `server`, the last one in `home`, if it outlived its driver.
 
-    Raises Failure where it does not end.
+    Raises Failure if it does not end.
     """
     if server is not None and held(home.log):
         signal_group(server.pid, signal.SIGKILL, lambda: held(home.log))
@@ -235,10 +235,10 @@ def end_orphan(home: Home, server: Server | None) -> None:
 
 
 def signal_group(pid: int, number: signal.Signals, alive: Callable[[], bool]) -> None:
-    """Send a signal to every process of the group `pid`; none left is no error.
+    """Send a signal to every process of the group `pid`; it is not an error if none is left.
 
-    Raises Failure where they are another user's. `alive` says whether one is left: macOS forbids
-    to signal a group too when all of it has ended and nobody has noticed yet.
+    Raises Failure if they belong to another user. `alive` says whether a process is left. On macOS
+    a signal is also forbidden if all have ended, and no parent has noticed yet.
     """
     try:
         os.killpg(pid, number)
@@ -250,7 +250,7 @@ def signal_group(pid: int, number: signal.Signals, alive: Callable[[], bool]) ->
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Wait until `condition()` holds and say so; False where `seconds` pass without."""
+    """Wait until `condition()` holds and return True; return False after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= end:

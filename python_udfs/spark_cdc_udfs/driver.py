@@ -24,22 +24,22 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def jvm_process(spark: Any) -> Any:
-    """Return the process, as a `subprocess.Popen`, of the JVM behind `spark`."""
+    """Return the process, as a `subprocess.Popen`, of the JVM of `spark`."""
     return spark.sparkContext._gateway.proc
 
 
 def forgo_hive_functions(jvm: Any) -> None:
-    """Let Hive take the functions of its own SQL, which Spark never calls, for registered.
+    """Make Hive treat the functions of its own SQL, which Spark never calls, as registered.
 
-    Else a session that closes while another uses the metastore connection that all share may
-    register them first. For that Hive needs a class that PySpark does not bring: this close fails,
-    and every later one that comes to it waits for ever. No setting rules it out.
+    Otherwise a session may register them when it closes while another session uses the shared
+    metastore connection. For that Hive needs a class that PySpark lacks. This close fails, and
+    every later one that gets there waits forever. No setting prevents it.
     """
     java = jvm.java.lang
     hive = java.Class.forName("org.apache.hadoop.hive.ql.metadata.Hive")
     registered = hive.getDeclaredField("didRegisterAllFuncs")
     registered.setAccessible(True)
-    # By handles: of an AtomicInteger Py4J gives Python the value only.
+    # By handles: for an AtomicInteger Py4J gives Python only the value.
     handles = java.invoke.MethodHandles
     look_up = handles.publicLookup()
     method = java.invoke.MethodType.methodType(java.Void.TYPE, java.Integer.TYPE)
@@ -56,7 +56,7 @@ def start_thrift(spark: Any) -> Any:
 
 
 def shut_down(spark: Any, thrift: Any, jvm: Any) -> None:
-    """Close the sessions, then Spark, then the JVM. What is dead already is no error."""
+    """Close the sessions, then Spark, then the JVM. Dead parts are not an error."""
     for stop in (thrift.stop, spark.stop):
         with contextlib.suppress(Exception):
             stop()

@@ -2,4 +2,4 @@
 
 
 class Failure(Exception):
-    """What was asked for cannot be done. The message is one line that says why."""
+    """A request that cannot be fulfilled. The message is one line that says why."""

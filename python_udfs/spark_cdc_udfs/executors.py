@@ -1,4 +1,4 @@
-"""What the executors need for the functions of this package, on whatever machine they run."""
+"""The needs of the executors for the functions of this package, on any machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent
 
-# What their Python must be able to import: the package, which `ship` sends them, and what the
-# functions are built on, which must be installed there.
+# Modules that their Python must be able to import: the package, which `ship` sends them, and the
+# modules that the functions use, which must be installed there.
 MODULES = (PACKAGE.name, "pandas", "pyarrow")
 
 
@@ -40,16 +40,17 @@ def archive() -> Path:
 def ship(spark: SparkSession) -> None:
     """Give this package to the executors of `spark`, for all functions that are made from now on.
 
-    PySpark sends a function of a module by its name: who runs it must be able to import it.
+    PySpark sends a function of a module by its name, so the process that runs it must be able to
+    import it.
     """
     spark.addArtifacts(str(archive()), pyfile=True)
 
 
 def check(spark: SparkSession) -> None:
-    """Raise Failure where the Python of an executor cannot import MODULES.
+    """Raise Failure if the Python of an executor cannot import MODULES.
 
-    Waits for an executor. That there is no such Python, or that it is of another version, is an
-    error of Spark's own.
+    Waits for an executor. If there is no such Python, or it has another version, Spark itself
+    reports the error.
     """
     modules = MODULES
 

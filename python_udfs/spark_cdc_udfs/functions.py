@@ -1,9 +1,9 @@
 """The functions that this package adds to Spark SQL.
 
-**To add one**: write it in a module of its own and put one line in `FUNCTIONS`: its name in SQL
-and how to make it. What is made is a scalar function (`udf`, `pandas_udf`) or a table function
-(`udtf`), or None where this Spark lacks what it takes; `register` tells them apart. Nothing else
-has to be touched.
+**To add one**: write it in a module of its own and put one line in `FUNCTIONS`: its name in SQL and
+a function that makes it. The result is a scalar function (`udf`, `pandas_udf`) or a table function
+(`udtf`), or None if this Spark cannot have it. `register` tells them apart. Nothing else has to be
+changed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _gbase_function(name: str) -> Callable[[], Any]:
 
 
 # Name in SQL -> what makes the function. Made late, because PySpark looks at the running session
-# when a function is made, and because the command line should not have to load PySpark.
+# when a function is made. Also the command line should not have to load PySpark.
 FUNCTIONS: Mapping[str, Callable[[], Any]] = {
     "spark_cdc_version": _version_function,
     "spark_cdc_gbase_stretches": _gbase_function("Stretches"),
@@ -61,10 +61,10 @@ FUNCTIONS: Mapping[str, Callable[[], Any]] = {
 def register(spark: SparkSession) -> None:
     """Register every function of this package on `spark`, as temporary functions.
 
-    Thrift clients see them when the server runs with
+    Thrift clients see them if the server runs with
     `spark.sql.hive.thriftServer.singleSession=true`. The package itself is sent to the executors;
     their Python must have pandas and pyarrow. Functions that this Spark cannot have are left out,
-    and one line of the log says which.
+    and one line of the log names them.
     """
     from pyspark.sql.udtf import UserDefinedTableFunction
 

@@ -38,9 +38,9 @@ class Java:
 
 
 def inspect(java: Path) -> Java | None:
-    """Ask the program `java` for its home and version; None where it does not answer as Java does.
+    """Ask the program `java` for its home and version; None if it does not answer as Java does.
 
-    It is asked rather than looked at: /usr/bin/java is a link on Debian and a stub on macOS.
+    The path is not enough: /usr/bin/java is a link on Debian and a stub on macOS.
     """
     command = [str(java), "-XshowSettings:properties", "-version"]
     try:
@@ -57,7 +57,7 @@ def inspect(java: Path) -> Java | None:
 def _candidates(
     environ: Mapping[str, str], places: Sequence[str], macos_java_home: Path
 ) -> Iterator[tuple[str, Path]]:
-    """Yield what to call each place that may have a Java, and its program, in order."""
+    """Yield a name for each place that may have a Java, and its program, in order."""
     if environ.get("JAVA_HOME"):
         yield f"JAVA_HOME={environ['JAVA_HOME']}", Path(environ["JAVA_HOME"], "bin", "java")
     on_path = shutil.which("java", path=environ.get("PATH", ""))
@@ -74,10 +74,10 @@ def _candidates(
 
 
 def newest(spark: str) -> int | None:
-    """Return the newest Java that a version of Spark runs on; None where there is no limit.
+    """Return the newest Java that a version of Spark runs on; None if there is no limit.
 
-    The Hadoop of Spark 4.0 and 4.1 asks Java for the user in a way that Java 24 and later refuse,
-    and Java 23 too unless it is told otherwise (JEP 486, HADOOP-19212).
+    The Hadoop of Spark 4.0 and 4.1 asks Java for the user in a way that Java 24 and later refuse.
+    Java 23 refuses it too, unless a setting allows it (JEP 486, HADOOP-19212).
     """
     return 22 if spark.startswith(("4.0.", "4.1.")) else None
 
@@ -87,9 +87,9 @@ def find_java(
     places: Sequence[str] = USUAL_PLACES,
     macos_java_home: Path = MACOS_JAVA_HOME,
 ) -> Java:
-    """Return the first Java that will do: JAVA_HOME, `java` on PATH, the usual places.
+    """Return the first suitable Java: JAVA_HOME, `java` on PATH, the usual places.
 
-    Raises Failure, saying which Javas were seen, when the installed Spark runs on none of them.
+    Raises Failure, naming the Javas that were seen, if the installed Spark runs on none of them.
     """
     spark = metadata.version("pyspark")
     limit = newest(spark)

@@ -22,7 +22,7 @@ from spark_cdc_udfs.functions import register
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What would lead PySpark to another Spark, another JVM or other settings than those given.
+# Variables that would lead PySpark to another Spark, another JVM or other settings.
 FOREIGN = (
     "PYSPARK_GATEWAY_PORT",
     "PYSPARK_GATEWAY_SECRET",
@@ -36,7 +36,7 @@ FOREIGN = (
 
 @dataclass(frozen=True)
 class Launch:
-    """What a JVM is started with. `settings` hold no secret: see METASTORE_SECRETS."""
+    """The start of a JVM. `settings` hold no secret: see METASTORE_SECRETS."""
 
     home: Home
     settings: Mapping[str, str]
@@ -49,7 +49,7 @@ class Launch:
 
     @classmethod
     def from_json(cls, text: str) -> Launch:
-        """Read what `to_json` wrote."""
+        """Read the result of `to_json`."""
         fields = json.loads(text)
         return cls(
             home=Home(Path(fields["home"]["root"])),
@@ -63,7 +63,7 @@ def environment(launch: Launch) -> dict[str, str]:
     """Return the environment variables that the JVM and Python's workers need."""
     variables = {
         "JAVA_HOME": str(launch.java_home),
-        # The settings are in a file. As PySpark gives them everybody sees them in `ps`; and the
+        # The settings are in a file. The way of PySpark shows them to everybody in `ps`. And the
         # driver's memory and class path must be known before there is a JVM.
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(_file(launch.home)))} "
         "pyspark-shell",
@@ -86,7 +86,8 @@ def environment(launch: Launch) -> dict[str, str]:
 def start_jvm(launch: Launch, output: int | None = None) -> Any:
     """Start a JVM without a session and return PySpark's gateway to it.
 
-    `output` is the descriptor of its standard output and error, else they are this process's own.
+    `output` is the descriptor of its standard output and error; without it they are this process's
+    own.
     """
     from pyspark.java_gateway import launch_gateway
 
@@ -107,8 +108,9 @@ def start_session(launch: Launch, output: int | None = None) -> SparkSession:
     """Start a JVM with a session that has this package's functions.
 
     Sets the environment of this process as the JVM needs it; `output` as in `start_jvm`. Raises
-    Failure where this process has a JVM already, Spark SQL does not take the value of a setting, or
-    the executors of a cluster cannot run the functions; Spark's own errors pass through.
+    Failure if this process has a JVM already, or if Spark SQL does not accept the value of a
+    setting. It also does if the executors of a cluster cannot run the functions. Spark's own errors
+    pass through.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -126,16 +128,16 @@ def start_session(launch: Launch, output: int | None = None) -> SparkSession:
     register(spark)
     if not spark_settings.is_local(launch.settings["spark.master"]):
         executors.check(spark)
-    # Opens the metastore: what is wrong with it shows here, not at the first client.
+    # Opens the metastore: its errors appear here, not at the first client.
     spark.catalog.databaseExists("default")
     return spark
 
 
 def check_sql(gateway: Any, settings: Mapping[str, str]) -> None:
-    """Raise Failure where a setting of Spark SQL's has a value that it does not take.
+    """Raise Failure if a setting of Spark SQL has a value that is not accepted.
 
-    Found out before there is a session, because PySpark hangs otherwise: to report any error it
-    reads the session's settings, and with one that is wrong this fails, which it wants to report.
+    This is found before there is a session, because PySpark hangs otherwise. To report any error it
+    reads the session's settings. With a wrong setting this fails, and it tries to report that.
     """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # ships no types
 

@@ -1,4 +1,4 @@
-"""Read in a log why a process died."""
+"""Find in a log the reason why a process died."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 FRAME = re.compile(r"\s+|.*Traceback \(most recent|Nested Throwables|at [\w.$/]+\(")
 EXCEPTION = re.compile(r"(?:[\w$]+\.)*[\w$]*(?:Exception|Error): .+")
-# What the JVM and Python say after the reason was given.
+# The lines of the JVM and of Python after the reason.
 CONSEQUENCE = re.compile(
     r"JAVA_GATEWAY_EXITED|Could not create the Java Virtual Machine|A fatal exception has occurred"
     r"|Py4JNetworkError|the JVM ended by itself"
@@ -17,8 +17,9 @@ CONSEQUENCE = re.compile(
 def telling_line(log: Path) -> str:
     """Return the line of a log that tells best why the process died.
 
-    That is the innermost reason ("Caused by") of the last exception, with what others add to its
-    words, else the last exception, else the last line that is not part of a stack trace.
+    That is the innermost reason ("Caused by") of the last exception, completed by an outer one that
+    repeats it. Without a reason it is the last exception, and without one the last line outside of
+    a stack trace.
     """
     lines = [
         line.strip()
@@ -34,7 +35,7 @@ def telling_line(log: Path) -> str:
 def fullest(reasons: list[str]) -> str:
     """Return the last of some reasons, or the one before it that has its words and more.
 
-    Java says what could not be done around why: `Cannot run program "x": error=2, No such file`.
+    Java wraps the reason in what it could not do: `Cannot run program "x": error=2, No such file`.
     """
     told = reasons[-1]
     for reason in reversed(reasons[:-1]):

@@ -1,7 +1,7 @@
-"""The jars of table formats and metastores: which are pinned, how they come from Maven to here.
+"""The jars of table formats and metastores: their pinned versions, and the download from Maven.
 
-Run as a program (`python -m spark_cdc_udfs.packages FILE`) it starts a JVM with the settings on
-its standard input, lets Spark's Ivy fetch `spark.jars.packages`, and writes the jars' paths as JSON
+Run as a program (`python -m spark_cdc_udfs.packages FILE`) it starts a JVM with the settings on its
+standard input. Spark's Ivy fetches `spark.jars.packages`, and the jars' paths are written as JSON
 to FILE.
 """
 
@@ -19,7 +19,7 @@ from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.jvm import Launch, end_jvm, start_jvm
 from spark_cdc_udfs.logs import telling_line
 
-# Spark's minor version -> format -> package. What has no line here has no release.
+# Spark's minor version -> format -> package. Formats without a line have no release.
 PINNED: Mapping[str, Mapping[str, str]] = {
     "4.1": {
         "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
@@ -38,7 +38,7 @@ DRIVERS: Mapping[str, str] = {
 # Where a user names jars.
 JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 
-# The settings, besides those of `spark.jars.`, that say how to reach Maven.
+# Other settings than `spark.jars.` that say how to reach Maven.
 FOR_FETCHING = (
     "spark.master",
     "spark.driver.defaultJavaOptions",
@@ -49,7 +49,7 @@ FOR_FETCHING = (
 def package(table_format: str, spark_version: str) -> str | None:
     """Return the Maven package of a table format; None for `parquet`, which needs none.
 
-    Raises Failure where there is none for this Spark.
+    Raises Failure if there is none for this Spark.
     """
     if table_format == "parquet":
         return None
@@ -67,8 +67,8 @@ def package(table_format: str, spark_version: str) -> str | None:
 def metastore_driver(metastore_url: str | None, conf: Mapping[str, str]) -> str | None:
     """Return the Maven package of the metastore's JDBC driver.
 
-    None where no package is known for `metastore_url`, and where `conf`, what the user has set,
-    names a driver.
+    Returns None if no package is known for `metastore_url`, or if the user's settings in `conf`
+    name a driver.
     """
     for prefix, pinned in DRIVERS.items():
         if metastore_url and metastore_url.startswith(prefix):
@@ -80,8 +80,8 @@ def metastore_driver(metastore_url: str | None, conf: Mapping[str, str]) -> str 
 def fetch(packages: str, launch: Launch, output: int) -> list[Path]:
     """Let Spark's Ivy fetch Maven packages (comma-separated) and return the paths of all jars.
 
-    `output` is the descriptor of the log. What was fetched once comes from Ivy's cache
-    (`~/.ivy2*`, or `spark.jars.ivy`). Raises Failure where a package cannot be had.
+    `output` is the descriptor of the log. Packages that were fetched before come from Ivy's cache
+    (`~/.ivy2*`, or `spark.jars.ivy`). Raises Failure if a package cannot be fetched.
     """
     settings = {"spark.jars.packages": packages} | {
         key: value
@@ -107,7 +107,7 @@ def paths(jars: str) -> list[Path]:
 
 
 def main() -> None:
-    """Fetch the packages and write where they are; see this module's head."""
+    """Fetch the packages and write their paths; see the beginning of this module."""
     unblock_signals()
     gateway = start_jvm(Launch.from_json(sys.stdin.read()))
     # Spark fetches before anything runs in the JVM: no session is needed.

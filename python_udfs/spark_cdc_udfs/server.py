@@ -32,7 +32,7 @@ START_SECONDS = 300
 STOP_SECONDS = 30
 
 NOT_ANSWERING = 1
-NOT_RUNNING = 3  # as the status of a service that is stopped, in the Linux Standard Base
+NOT_RUNNING = 3  # as the status of a stopped service in the Linux Standard Base
 
 EPILOG = """\
 The server asks for no password: whoever reaches its port can do on this machine what you can.
@@ -69,7 +69,7 @@ class Interrupted(BaseException):
 def start(home: Home, host: str, port: int, options: Options) -> None:
     """Start a server in `home` and return when it has answered `select 1`.
 
-    Raises Failure where it does not come to that; then no process is left.
+    Raises Failure if it does not; then no process is left.
     """
     server = Server(0, host, port, __version__, options.table_format, uuid.uuid4().hex)
     more = spark_settings.thrift(host, port, server.instance)
@@ -101,10 +101,10 @@ def start(home: Home, host: str, port: int, options: Options) -> None:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise Failure where no server can listen on `host` and `port`.
+    """Raise Failure if no server can listen on `host` and `port`.
 
     A name can have several addresses. Java takes one of them and a client another, so none may be
-    taken; that one is not there (an IPv6 address on a machine without) is no error.
+    taken. An address that does not exist (IPv6 on a machine without it) is not an error.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -121,7 +121,7 @@ def check_free(host: str, port: int) -> None:
 
 
 def bind_fault(family: int, kind: int, protocol: int, address: Any) -> OSError | None:
-    """Return why no server can listen on an address; None where one can."""
+    """Return why no server can listen on an address; None if one can."""
     try:
         with socket.socket(family, kind, protocol) as probe:
             # As Java does: connections of the last server that are not yet forgotten do not count.
@@ -135,7 +135,7 @@ def bind_fault(family: int, kind: int, protocol: int, address: Any) -> OSError |
 def await_answer(server: Server, process: subprocess.Popen[str], home: Home) -> None:
     """Return when `server` has answered a client.
 
-    Raises Failure where its process ends before that, or START_SECONDS pass.
+    Raises Failure if its process ends before that, or START_SECONDS pass.
     """
     end = time.monotonic() + START_SECONDS
     answer = ""
@@ -182,20 +182,20 @@ def status(home: Home) -> int:
 def stop(home: Home) -> None:
     """Stop the server of `home`, if there is one, and return when none of its processes is left.
 
-    Raises Failure where it is not ours to stop, or does not end.
+    Raises Failure if it belongs to another user, or does not end.
     """
 
     def alive() -> bool:
         return held(home.lock) or held(home.log)
 
     def gone() -> bool:
-        # Another may have been started in the directory since.
+        # Another server may have been started in the directory since.
         return not alive() or home.read() not in (server, None)
 
     if not alive():
         say(f"no server runs in {home.root}")
         return
-    # One that starts removes the number of the last one at once, and soon has written its own.
+    # A new start removes the number of the last server at once, and soon writes its own.
     directory.wait_for(lambda: not alive(), 0.2)
     directory.wait_for(lambda: home.read() is not None or not alive(), 2)
     server = home.read()
@@ -227,7 +227,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments and end with status 2."""
+        """Report the error in the arguments and end with status 2."""
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
@@ -330,7 +330,7 @@ def interruptible() -> Iterator[None]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the command line asks and return the exit status."""
+    """Run the command and return the exit status."""
     home = arguments.dir
     if arguments.command == "status":
         return status(home)

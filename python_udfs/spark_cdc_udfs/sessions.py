@@ -1,4 +1,4 @@
-"""Put together what a Spark of this package runs with; build a session in this process."""
+"""Collect the settings of a Spark of this package; build a session in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What a user chooses: the options of `spark-cdc-server start`, without the address."""
+    """The user's choices: the options of `spark-cdc-server start`, without the address."""
 
     master: str = "local[*]"
     table_format: str = "parquet"
@@ -33,10 +33,10 @@ class Options:
 def assemble(
     home: Home, options: Options, ansi: bool, more: Mapping[str, str] | None = None
 ) -> Launch:
-    """Return what to start Spark with; `options.conf` wins over everything but lists.
+    """Return how to start Spark; `options.conf` has precedence over everything except lists.
 
-    Packages (the table format's, the metastore's, `spark.jars.packages`) are still to be fetched.
-    Raises Failure where there is no Java, or something does not exist for this Spark.
+    Packages (of the table format, of the metastore, `spark.jars.packages`) are still to be fetched.
+    Raises Failure if there is no Java, or something does not exist for this Spark.
     """
     java = find_java(os.environ)
     merged = settings.merge(
@@ -59,7 +59,7 @@ def assemble(
 def with_jars(launch: Launch, output: int) -> Launch:
     """Fetch the packages of `launch` and put their jars on the class path instead.
 
-    `output` is the descriptor of the log. Raises Failure where a package cannot be had.
+    `output` is the descriptor of the log. Raises Failure if a package cannot be fetched.
     """
     merged = dict(launch.settings)
     wanted = merged.pop("spark.jars.packages", None)
@@ -82,13 +82,14 @@ def session(
 ) -> SparkSession:
     """Build a session in this process, with the settings and functions of the server.
 
-    One thing differs: ANSI mode is off, as dbt's `session` method wants it. Warehouse, metastore
-    and log lie under `directory`, which this process then owns until it ends; what is made there
-    is for this user's eyes only. Sets environment variables of this process (the time zone is UTC
-    from then on).
+    There is one difference: ANSI mode is off, as dbt's `session` method needs it. Warehouse,
+    metastore and log are in `directory`, which this process then owns until it ends. Only this user
+    can read the files created there. Sets environment variables of this process (the time zone is
+    UTC from then on).
 
-    Raises Failure where there is no such format, the directory is in use, cannot be written to or
-    can be by others, no Java is found, Spark does not start, or this process has one already.
+    Raises Failure if there is no such format, or no Java is found, or Spark does not start, or this
+    process has a Spark already. It also does if the directory is in use, or is not writable, or is
+    writable for others.
     """
     if table_format not in settings.FORMATS:
         raise Failure(f"{table_format!r} is no table format: give {', '.join(settings.FORMATS)}")
@@ -113,7 +114,7 @@ def _started(home: Home, options: Options) -> SparkSession:
             except Failure:
                 raise
             except Exception as error:
-                # To where what Java said stands, which may tell more.
+                # To the output of Java, which may tell more.
                 traceback.print_exception(error, file=log)
                 log.flush()
                 why = f"Spark did not start: {telling_line(home.log)}; log: {home.log}"

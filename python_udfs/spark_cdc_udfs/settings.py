@@ -1,4 +1,4 @@
-"""The Spark settings of the server and of a session in one process: all of them stand here."""
+"""All Spark settings of the server and of a session in one process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spark_cdc_udfs.errors import Failure
 
 MIB = 1024 * 1024
 
-# Lists in one string: what the user gives is added to what is here, instead of replacing it.
+# Lists in one string: the user's values are added to the values here, instead of replacing them.
 JOINED = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
 }
 
-# Set by an option of their own; from --conf as well they would contradict it.
+# Set by an option of their own; a value in --conf as well would contradict it.
 OPTIONS = {
     "spark.master": "--master",
     "spark.hadoop.hive.server2.thrift.port": "--port",
@@ -34,21 +34,22 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
         ),
         "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark.sql.catalog.spark_catalog.type": "hive",
-        # Iceberg remembers tables by name. Else each spelling of a name is another table to it, and
-        # who reads LAKE.ORDERS does not see what is written to lake.orders.
+        # Iceberg remembers tables by name. Otherwise each spelling of a name is another table to
+        # it: a reader of LAKE.ORDERS does not see new rows of lake.orders.
         "spark.sql.catalog.spark_catalog.cache.case-sensitive": "false",
-        # The tables of Hive's locks are not in a metastore that DataNucleus makes: with locks a
+        # In a metastore that DataNucleus creates there are no tables for Hive's locks: with locks a
         # `create table` tries for minutes. One server is the only writer of its metastore.
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
-        # Iceberg's own metastore client asks for BoneCP, which PySpark does not bring.
+        # Iceberg's own metastore client asks for BoneCP, which PySpark lacks.
         "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
-        # Hive compares columns by their place, and refuses a table that is made anew with others.
+        # Hive compares columns by position, and rejects a table that is created again with other
+        # columns.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     },
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # Of new tables: without it Delta refuses blanks and other characters in column names.
+        # For new tables: without it Delta rejects blanks and other characters in column names.
         "spark.databricks.delta.properties.defaults.columnMapping.mode": "name",
     },
 }
@@ -63,16 +64,16 @@ JDBC_DRIVERS = {
     "jdbc:oracle:": "oracle.jdbc.OracleDriver",
 }
 
-# The environment variables with the metastore's user and password. Hadoop puts their values in
-# when it reads the setting: they stand in no file and on no command line.
+# The environment variables with the metastore's user and password. Hadoop inserts their values when
+# it reads the setting: they are in no file and on no command line.
 METASTORE_SECRETS = {
     "SPARK_CDC_METASTORE_USER": "spark.hadoop.javax.jdo.option.ConnectionUserName",
     "SPARK_CDC_METASTORE_PASSWORD": "spark.hadoop.javax.jdo.option.ConnectionPassword",
 }
 
-# Make all tables of the metastore when it is opened, not each where it is first needed: that is
-# amid a transaction, over another connection, and PostgreSQL then has one wait for the other for
-# ever. The embedded Derby does not, and starts faster without.
+# Create all tables of the metastore when it is opened. By default each is created when it is first
+# needed: in the middle of a transaction, over another connection. In PostgreSQL the two then wait
+# for each other forever. The embedded Derby does not, and starts faster without this.
 WHOLE_SCHEMA = {
     "spark.hadoop.datanucleus.autoStartMechanism": "MetaData",
     "spark.hadoop.datanucleus.autoStartMetaDataFiles": "package.jdo",
@@ -82,7 +83,7 @@ WHOLE_SCHEMA = {
 def parse_conf(texts: Iterable[str]) -> dict[str, str]:
     """Turn `KEY=VALUE` texts into settings; the last one of a key counts.
 
-    Raises Failure, saying what is wrong, for one that no setting of Spark's can be.
+    Raises Failure with the reason for a text that cannot be a setting of Spark.
     """
     conf = {}
     for text in texts:
@@ -101,7 +102,7 @@ def parse_conf(texts: Iterable[str]) -> dict[str, str]:
 
 
 def merge(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Put settings over one another, later over earlier; lists (`JOINED`) are joined instead."""
+    """Merge settings: later ones replace earlier ones; lists (`JOINED`) are joined."""
     merged: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.items():
@@ -126,17 +127,17 @@ def machine_memory() -> int:
 
 
 def driver_memory(machine: int) -> str:
-    """Return what the driver gets of `machine` bytes: half of them, from 1 to 8 GiB."""
+    """Return the driver's part of `machine` bytes: half of them, from 1 to 8 GiB."""
     return f"{min(max(machine // 2 // MIB, 1024), 8192)}m"
 
 
 def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the metastore: the embedded Derby of `home`, or the one at `url`.
 
-    Raises Failure for a `url` that is no JDBC URL of a kind of database known here.
+    Raises Failure for a `url` that is not a JDBC URL of a database known here.
     """
     given = url is not None
-    # Naming the database is all: with derby.system.home besides, closing a client takes 20 s.
+    # Naming the database is enough: with derby.system.home as well, closing a client takes 20 s.
     url = url or f"jdbc:derby:;databaseName={home.metastore};create=true"
     driver = next((name for prefix, name in JDBC_DRIVERS.items() if url.startswith(prefix)), None)
     if driver is None:
@@ -145,7 +146,7 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
     return {
         "spark.hadoop.javax.jdo.option.ConnectionURL": url,
         "spark.hadoop.javax.jdo.option.ConnectionDriverName": driver,
-        # An empty database becomes a metastore; one that is a metastore already stays as it is.
+        # An empty database becomes a metastore; an existing metastore stays as it is.
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
         **(WHOLE_SCHEMA if given else {}),
@@ -157,12 +158,12 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
     }
 
 
-# Spark makes one Java method of all that is done to a row between two shuffles. For tables of many
-# columns it is longer than Java compiles by default, and then runs many times slower.
+# Spark makes one Java method of everything that is done to a row between two shuffles. For tables
+# of many columns it is longer than Java compiles by default, and then runs many times slower.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 
-# From Java 22 on, until 25.0.3, the collector that Java takes by default can move bytes that native
-# code is reading or writing, and compressed data is then corrupt: JDK-8377811, SPARK-55852.
+# In Java 22 to 25.0.2 the default collector can move bytes that native code is reading or writing.
+# Compressed data is then corrupt: JDK-8377811, SPARK-55852.
 CORRUPTING = 22
 OTHER_COLLECTOR = "-XX:+UseParallelGC"
 
@@ -196,11 +197,12 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
         "spark.sql.adaptive.enabled": "true",
-        # Joins by hash, without a sort, where both sides are large but a part of one fits into
-        # memory: the events of keys, and which of these go the long way.
+        # Joins by hash, without a sort, if both sides are large but a part of one fits into memory:
+        # the events of keys, and the complex keys.
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64MB",
-        # A model's incremental runs have some hundred pieces of code, of 20 KB, which Spark makes
-        # and compiles; it keeps a hundred by default, and then compiles all anew in each run.
+        # A model's incremental runs have some hundred pieces of code, of 20 KB, which Spark
+        # generates and compiles. By default it keeps a hundred, and then compiles all again in each
+        # run.
         "spark.sql.codegen.cache.maxEntries": "4000",
     }
     if is_local(master):
@@ -211,12 +213,13 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
             # a floor, so that a large table's parts still fit into the memory of a small machine.
             "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
             # Delta reads the log of a table, for each query, in 50 tasks by default, and its
-            # `vacuum` lists files in 10,000: on one machine these take longer than they work.
+            # `vacuum` lists files in 10,000. On one machine starting them takes longer than their
+            # work.
             "spark.databricks.delta.snapshotPartitions": str(cores),
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(4 * cores),
         }
     return settings | {
-        # Found by the executors: the path of the driver's Python means nothing there.
+        # Found by the executors: the path of the driver's Python does not exist there.
         "spark.pyspark.python": "python3",
         # So that Python sees the same times of day as SQL there too.
         "spark.executorEnv.TZ": "UTC",
@@ -233,7 +236,7 @@ def thrift(host: str, port: int, instance: str) -> dict[str, str]:
         # The server reads and writes as its own user, not as whoever a client says he is.
         "spark.hadoop.hive.server2.enable.doAs": "false",
         # A thread opens the metastore for its first statement, and again for another user. By
-        # default nearly each statement has a new thread, and each connection is another user.
+        # default nearly each statement has a new thread, and each connection has another user.
         "spark.hadoop.hive.server2.async.exec.threads": "32",
         "spark.hadoop.hive.server2.async.exec.keepalive.time": "1h",
         "spark.cdc.server.instance": instance,

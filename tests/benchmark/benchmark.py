@@ -1,9 +1,9 @@
-"""`make bench`: what change events, current state and history cost, beside copies and other ways.
+"""`make bench`: the cost of change events, current state and history, and of other ways.
 
-All is run several times in turn: Spark over Thrift, on a server of its own, and DuckDB on the same
-files. Before anything is compared, the results are checked to be equal. Writes `benchmark.json`,
-`benchmark.md` and `benchmark.png` to the directory given by `--out`. Times are only good as ratios
-within one run.
+Everything is run several times in turn: Spark over Thrift, on a server of its own, and DuckDB on
+the same files. First the results are checked to be equal. The figures are written to
+`benchmark.json`, `benchmark.md` and `benchmark.png` in the directory given by `--out`. Times are
+only meaningful as ratios within one run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TARGETS = {"events": 1.6, "current": 0.6, "history": 1.3}
 
 @dataclass
 class Step:
-    """One thing that is measured: what it does, and what came of each time."""
+    """One measured step: its action, and the result of each run."""
 
     name: str
     run: Callable[[], None]
@@ -63,7 +63,7 @@ def build(port: int, target: Path) -> dict[str, str]:
 
 
 def spark_step(spark: Spark, home: Path, name: str, select: str) -> Step:
-    """Measure making a table."""
+    """Measure the creation of a table."""
     path = home / "server" / "warehouse" / f"{SCHEMA}.db" / name
     return Step(name, lambda: spark.create(name, select), path)
 
@@ -91,7 +91,7 @@ def size(path: Path) -> int:
 
 
 def check(spark: Spark, home: Path) -> None:
-    """Stop if the ways do not come out the same."""
+    """Stop if the ways have different results."""
     names = by_hand.NAMES
     ours = {
         "events": f"cdc_operation, cdc_sequence, cdc_commit_sequence, {names}",
@@ -111,7 +111,7 @@ def check(spark: Spark, home: Path) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine and the versions of the figures."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cores": os.cpu_count(),
@@ -125,7 +125,7 @@ def machine() -> dict[str, Any]:
 def measure(rows: int, repeats: int, memory: int | None, home: Path) -> dict[str, Any]:
     """Write the raw table, build everything `repeats` times in turn, and give the figures.
 
-    `memory` is how much Spark and DuckDB each may take, in GiB; without it what they choose.
+    `memory` is the limit of Spark and of DuckDB, in GiB; without it they choose themselves.
     """
     port = free_port()
     log = home / "spark"
@@ -220,7 +220,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
 
 
 def plot(figures: Mapping[str, Any], path: Path) -> None:
-    """The ratios as bars, with the least and the greatest, and where the targets are."""
+    """The ratios as bars, with the least and the greatest, and the targets."""
     matplotlib.use("agg")
     steps = figures["steps"]
     base = statistics.median(steps[0]["seconds"])
@@ -245,7 +245,7 @@ def plot(figures: Mapping[str, Any], path: Path) -> None:
 
 
 def write(figures: Mapping[str, Any], out: Path) -> None:
-    """Write what was measured so far: the parts take long, and one that fails loses no other."""
+    """Write the figures so far: the parts take long, and a failure should not lose the others."""
     (out / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (out / "benchmark.md").write_text(as_markdown(figures), encoding="utf-8")
     plot(figures, out / "benchmark.png")

@@ -1,7 +1,6 @@
 """The same tables as a careful engineer would write them by hand, for Spark and for DuckDB.
 
-They take the input at its word: no row is bad, none is delivered twice, no key moves, no table is
-truncated.
+They assume clean input: no row is bad or repeated, no key moves, no table is truncated.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ left join (
     and left(u.header__change_seq, 16) = first_changes.instant
 """
 
-# Of the changes of one transaction the last counts; a version whose values are those of the one
-# before it is none.
+# The last change of a transaction counts; a version with the values of the one before it is left
+# out.
 _HISTORY = """
 with last_changes as (
     select

@@ -1,9 +1,9 @@
-"""What it costs to decode a GBase stream: on one core, inside Spark, in a process of its own.
+"""The cost of decoding a GBase stream: on one core, inside Spark, in a process of its own.
 
-The stream is inserts of ten columns, four to a transaction, in reads of whole transactions. Beside
-the functions of the package stand three that are given each record by itself and do no more than
-read its values: the package's decoder of rows over whole batches, a function that Python calls once
-for each record, and IBM's Java client (`ChangeStreamClient.java`).
+The stream is inserts of ten columns, four to a transaction, in reads of whole transactions. The
+functions of the package are compared with three others, which are given each record and only read
+its values. These are the package's decoder of rows over whole batches, a function that Python calls
+once for each record, and IBM's Java client (`ChangeStreamClient.java`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS = {
 VALUES = "values of records: {}"
 ONE_BY_ONE = VALUES.format("Python, one at a time")
 TABLE_ID, PER_TRANSACTION, PER_CHUNK = 7, 4, 100
-WARM_UP = 2  # runs before those that count
+WARM_UP = 2  # runs that are not counted, before the others
 FIXED = sum(size for type_, _, size in COLUMNS.values() if not type_.startswith("varchar"))
 VARIABLE = [size for type_, _, size in COLUMNS.values() if type_.startswith("varchar")]
 
@@ -148,7 +148,7 @@ def decode_batch(records: pa.Array) -> pa.Array:
 
 
 def steps(spark: Any, home: Path, records: int) -> dict[str, Callable[[], Any]]:
-    """Give what is measured, each over inputs that lie on disk."""
+    """Give the measured steps, each over inputs on disk."""
     import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it ships no types
     from pyspark.sql import functions
     from spark_cdc_udfs.gbase.functions import STRETCH_BYTES
@@ -212,7 +212,7 @@ def steps(spark: Any, home: Path, records: int) -> dict[str, Callable[[], Any]]:
 
 
 def java_client(jvm: Any, path: Path, inserts: Any) -> Callable[[], Any]:
-    """Let IBM's client read inserts (n, bytes of each) that lie in memory."""
+    """Let IBM's client read inserts (n, bytes of each) from memory."""
     path.write_bytes(inserts.tobytes())
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -267,7 +267,7 @@ def measure(records: int, repeats: int, home: Path) -> list[dict[str, Any]]:
 
 
 def as_markdown(results: list[Mapping[str, Any]]) -> list[str]:
-    """The figures as a table; none where nothing was measured yet."""
+    """The figures as a table; empty if nothing was measured."""
     if not results:
         return []
     (slowest,) = (

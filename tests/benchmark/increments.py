@@ -1,7 +1,7 @@
 """The part of the benchmark on incremental models: a full refresh, then runs on 1 % of new rows.
 
-Beside them what is written by hand for the current state alone: the latest row of each key among
-the new rows, and a MERGE of that into the table, on Iceberg and Delta.
+They are compared with SQL written by hand for the current state alone, on Iceberg and Delta. It
+takes the latest row of each key among the new rows, and merges it into the table.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def measure(table_format: str, rows: int, repeats: int, home: Path) -> dict[str,
 
 
 def check(spark: Spark, by_merge: bool, refresh: Any) -> None:
-    """Stop if the runs on new rows left other tables than a full refresh makes."""
+    """Stop if the tables after the runs on new rows differ from a full refresh."""
     columns = {CHANGES: "* except (cdc_batch)", CURRENT: "*", HISTORY: "*"}
     for model in MODELS:
         spark.create(f"{model}_kept", f"select {columns[model]} from {SCHEMA}.{model}")

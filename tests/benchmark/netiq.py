@@ -1,4 +1,4 @@
-"""What it costs to decode one table of a NetIQ event log that has the rows of twenty.
+"""The cost of decoding one table of a NetIQ event log with the rows of twenty.
 
 A statement writes three log rows: an insert three fields, an update three or two, and a delete
 follows each fortieth. The copy is `create table as select` of the rows of the table.
@@ -98,7 +98,7 @@ def measure(rows: int, repeats: int, home: Path) -> list[dict[str, Any]]:
 
 
 def as_markdown(results: list[Mapping[str, Any]]) -> list[str]:
-    """The figures as a table; none where nothing was measured yet."""
+    """The figures as a table; empty if nothing was measured."""
     if not results:
         return []
     copy = statistics.median(results[0]["seconds"])

@@ -1,10 +1,10 @@
 """The benchmark's raw change table, written by Spark SQL: as an orders table would leave it.
 
-Every order is inserted, updated, and then updated again (even numbers) or deleted (odd ones), in
-transactions of ten changes, each time in another order of the keys. Each update has its before
-image. Of a hundred orders one is updated twice in one transaction, and one has an update that
-changes nothing. What comes after that: again each order in another order, updated or, if it was
-deleted, inserted.
+Every order is inserted, updated, and then updated again (even numbers) or deleted (odd ones).
+Transactions have ten changes, each time in another order of the keys. Each update has its before
+image. In a hundred orders one is updated twice in one transaction, and one has an update that
+changes nothing. Later parts change each order once more in another order. It is updated or, if it
+was deleted, inserted.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ def _image(version: str) -> str:
 
 
 def _mask() -> str:
-    """The binary mask, least significant byte first: of an insert all columns, of an update those
-    that changed."""
+    """The binary mask, least significant byte first: an insert has all columns."""
     names = list(COLUMNS)[FIRST_BIT:]
     every = sum(1 << (FIRST_BIT + bit) for bit in range(len(names)))
     changed = " + ".join(
@@ -67,7 +66,7 @@ def _mask() -> str:
 
 
 def select(rows: int, part: int | None = None) -> str:
-    """The raw rows, about so many: 4.5 for each order; or what comes after them, in parts of 1 %.
+    """About so many raw rows: 4.5 for each order; or the later changes, in parts of 1 %.
 
     A part (0, 1, ...) changes three orders of a hundred.
     """

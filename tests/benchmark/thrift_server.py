@@ -1,4 +1,4 @@
-"""The benchmark's Thrift server, SQL on it, dbt against it, and what its tasks did meanwhile."""
+"""The benchmark's Thrift server: SQL on it, dbt against it, and the metrics of its tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 HERE = Path(__file__).parent
 SCHEMA = "benchmark"
 
-Span = tuple[float, float]  # when something began and ended, in seconds since 1970
+Span = tuple[float, float]  # beginning and end, in seconds since 1970
 
 
 def free_port() -> int:
-    """Find a port on which nobody listens, and which no system gives to whoever asks for any."""
+    """Find a free port that no system assigns to clients."""
     for port in random.SystemRandom().sample(range(15000, 30000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def say(text: str) -> None:
-    """Tell what is going on."""
+    """Print the progress."""
     print(time.strftime("%H:%M:%S"), text, flush=True)
 
 
@@ -77,19 +77,19 @@ class Spark:
         return list(self.cursor.fetchall()) if self.cursor.description else []
 
     def create(self, name: str, select: str) -> None:
-        """Make a table anew, as dbt's materialization `table` does."""
-        # purge: else Iceberg's catalog leaves the files of tables of other formats
+        """Create a table, as dbt's materialization `table` does; an older one is dropped."""
+        # purge: otherwise Iceberg's catalog leaves the files of tables of other formats
         self.sql(f"drop table if exists {SCHEMA}.{name} purge")
         self.sql(f"create table {SCHEMA}.{name} using parquet as {select}")
 
     def timed(self, name: str, select: str) -> Span:
-        """Make a table anew, and say when that began and ended."""
+        """Create a table, and give the times of beginning and end."""
         began = time.time()
         self.create(name, select)
         return began, time.time()
 
     def differences(self, one: str, other: str) -> int:
-        """How many rows are in one of two relations only, repetitions counted."""
+        """The number of rows that are in only one of two relations, with repetitions."""
         ((count,),) = self.sql(
             f"select count(*) from ((({one}) except all ({other}))"
             f" union all (({other}) except all ({one})))"
@@ -119,7 +119,7 @@ def dbt(port: int, target: Path, *arguments: str) -> dict[str, Span]:
     return spans
 
 
-# What is added up of the tasks, and where Spark's event log has it.
+# The metrics of tasks that are added up, and their fields in Spark's event log.
 METRICS = {
     "written_rows": ("Output Metrics", "Records Written"),
     "written_bytes": ("Output Metrics", "Bytes Written"),
@@ -129,7 +129,7 @@ METRICS = {
 
 
 def task_totals(home: Path, spans: Sequence[Span]) -> list[dict[str, int]]:
-    """Add up what the tasks of the server in `home`, which has stopped, did in each span."""
+    """Add up the metrics of the tasks of the stopped server in `home`, for each span."""
     (log,) = [path for path in (home / "events").rglob("*") if path.is_file()]
     totals = [dict.fromkeys(METRICS, 0) for _ in spans]
     with open(log, encoding="utf-8") as lines:

@@ -1,1 +1,1 @@
-"""One folder a format: what the laws need to know of it, and its own tests."""
+"""One folder for each format: its interface to the laws, and its own tests."""

@@ -1,4 +1,4 @@
-"""A run that waits amid its work while another one runs."""
+"""A run that waits in the middle of its work while another one runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from incremental.stepping import Stepping
 
 @contextmanager
 def held(steps: Stepping, plans: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Hold a run of one model of each scenario; give what became of them, once they have ended.
+    """Hold a run of one model of each scenario; give the runs once they have ended.
 
     `plans` are, by scenario, the model and the statement after which it waits, as a regular
     expression; '' if it waits in a hook.

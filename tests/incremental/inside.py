@@ -1,4 +1,4 @@
-"""The names of what is inside an incremental model; no other test knows them."""
+"""The names of the internals of an incremental model; no other test knows them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from incremental.scenario import Place
 
 # Points of a run, as regular expressions over its statements.
-NEW_ROWS_FOUND = r"create table \S+__cdc_missing_"  # which raw rows are new is known
-NEW_ROWS_COPIED = r"create table \S+__cdc_read_"  # they are copied
-DIFFERENCE_KNOWN = r"create table \S+__cdc_increment_"  # what changes in the model is known
-KEYS_KNOWN = r"create table \S+__cdc_touched_"  # which keys change is known
-REPLACED_KEPT = r"(rename to|insert into) \S+__cdc_replaced\b"  # replaced events are written
-REPLACED_ASKED = r"show tables .* like '\w+__cdc_replaced'"  # somebody looks for them
-KEEPS_ROWS = r"insert into \S+__cdc_raw_"  # new raw rows are added to those that were read
+NEW_ROWS_FOUND = r"create table \S+__cdc_missing_"  # the new raw rows are known
+NEW_ROWS_COPIED = r"create table \S+__cdc_rows_"  # the new raw rows are copied
+DIFFERENCE_KNOWN = r"create table \S+__cdc_increment_"  # the difference to write is known
+KEYS_KNOWN = r"create table \S+__cdc_keys_"  # the affected keys are known
+RETRACTED_KEPT = r"(rename to|insert into) \S+__cdc_replaced\b"  # retracted events are written
+RETRACTED_ASKED = r"show tables .* like '\w+__cdc_replaced'"  # a model downstream looks for them
+KEEPS_ROWS = r"insert into \S+__cdc_raw_"  # new raw rows are appended to the stored ones
 
 
-def forget_definition(model: str) -> str:
-    """Make the next run of a model take its call for another one."""
+def forget_fingerprint(model: str) -> str:
+    """Make the next run of a model see its call as changed."""
     return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.definition' = '')"
 
 
@@ -28,12 +28,12 @@ def properties(place: Place, model: str) -> dict[str, str]:
 
 
 def stored_in(place: Place, model: str) -> str:
-    """The table that has the rows of a model on parquet."""
+    """The table with the rows of a model on parquet."""
     return properties(place, model)["spark_cdc.stored_in"]
 
 
 def raw_rows(place: Place, model: str) -> str:
-    """The table of the raw rows that a model has read."""
+    """The table with the raw rows that a model has read."""
     return properties(place, model)["spark_cdc.raw"]
 
 
@@ -41,46 +41,46 @@ def file_format(place: Place, model: str) -> str:
     return properties(place, model)["spark_cdc.file_format"]
 
 
-def replaced_events(model: str) -> str:
-    """The table of the events that a model no longer has."""
+def retracted_events(model: str) -> str:
+    """The table with the events that a model has retracted."""
     return f"{model}__cdc_replaced"
 
 
 def add_rows_found(kept: str) -> str:
-    """Add the new rows of the run that goes on to the raw rows of the model `bad`."""
-    found = "{schema}.bad__cdc_read_{made}"
+    """Add the new rows of the run that continues to the raw rows of the model `bad`."""
+    found = "{schema}.bad__cdc_rows_{made}"
     return f"insert into {kept} select * except (cdc_is_new) from {found} where cdc_is_new"
 
 
-def helpers(place: Place) -> list[str]:
-    """The tables that the models of a scenario have besides themselves."""
+def side_tables(place: Place) -> list[str]:
+    """The side tables of a scenario's models."""
     tables = [row[1] for row in place.sql("show tables in {schema}")]
     return sorted(name for name in tables if "__cdc_" in name)
 
 
-def claims(place: Place) -> list[str]:
-    """The runs that have a model in hand."""
-    return [name for name in helpers(place) if "__cdc_run_" in name]
+def locks(place: Place) -> list[str]:
+    """The locks of runs."""
+    return [name for name in side_tables(place) if "__cdc_run_" in name]
 
 
 def versions(place: Place) -> list[str]:
-    """The tables with rows of models on parquet: the model's now, and the one before."""
-    return [name for name in helpers(place) if re.search(r"__cdc_\d+$", name)]
+    """The tables with rows of models on parquet: the present one, and the one before it."""
+    return [name for name in side_tables(place) if re.search(r"__cdc_\d+$", name)]
 
 
 def left_over(model: str, kind: str, suffix: str) -> str:
-    """A table as a run that was killed leaves it."""
+    """A table as a killed run leaves it."""
     return f"{model}__cdc_{kind}_{suffix}"
 
 
 def tables_made(place: Place) -> list[str]:
-    """The helpers that the last run made in the schema, without the suffix that says when."""
+    """The side tables that the last run created in the schema, without the suffix of its time."""
     made = re.findall(rf"create table `?{place.schema}`?\.`?(\w+?)_\d{{14,}}\b", place.log)
     return sorted(set(made))
 
 
 def raw_row_files(place: Place) -> list[Path]:
-    """The files of raw rows that were read, and of replaced events."""
+    """The files of stored raw rows, and of retracted events."""
     return sorted(place.folder.glob("*__cdc_r[ae]*/*.parquet"))
 
 
@@ -101,12 +101,12 @@ def with_deletion_vectors(place: Place) -> list[str]:
 
 
 def make_view_again(place: Place, model: str) -> None:
-    """Make a model's view as Spark does without Iceberg's catalog, which has views of its own."""
+    """Make a model's view as Spark does without Iceberg's catalog, with its own kind of views."""
     stored: dict[str, Any] = properties(place, model)
     ours = {name: value for name, value in stored.items() if name.startswith("spark_cdc.")}
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in ours.items())
     place.sql(
-        "set spark.sql.catalog.spark_catalog=builtin",  # holds for all clients
+        "set spark.sql.catalog.spark_catalog=builtin",  # for all clients
         f"drop view {{schema}}.{model}",
         f"create view {{schema}}.{model} tblproperties ({listed})"
         f" as select * from {{schema}}.{ours['spark_cdc.stored_in']}",

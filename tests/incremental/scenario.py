@@ -24,7 +24,7 @@ Row = tuple[int, str, int | str, str | None, str | None, int | None]  # the id "
 
 @dataclass(frozen=True)
 class Place:
-    """Where a scenario happens: its schema, and what the last run said."""
+    """The place of a scenario: its schema, and the log of the last run."""
 
     warehouse: Warehouse
     home: Path
@@ -48,13 +48,13 @@ class Place:
         return self.warehouse.home / "server" / "warehouse" / f"{self.schema}.db"
 
 
-# What happens amid the run of a model, or what gives that when the step begins.
+# The plan for the middle of a model's run, or a function that gives it when the step begins.
 Plan = Mapping[str, Any] | Callable[[Place], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """What lands, what runs, and what is there afterwards.
+    """The rows that land, the models that run, and the expected result.
 
     Scenarios share a run of dbt, and with it `vars`; runs with other `options` are processes of
     their own. `{schema}` in SQL is the schema of the scenario.
@@ -63,20 +63,20 @@ class Step:
     land: Sequence[str | Callable[[Place], object]] = ()
     models: Mapping[str, str] = field(default_factory=dict)  # bodies that are new or changed
     properties: Mapping[str, Any] = field(default_factory=dict)  # the same, from a YAML file
-    run: Sequence[str] | None = None  # models; None: all of the scenario
-    full_refresh: bool = False  # by the config of that name, so that the run can be shared
+    run: Sequence[str] | None = None  # models; None: all models of the scenario
+    full_refresh: bool = False  # by the config of that name, so that scenarios share the run
     options: Sequence[str] = ()
     vars: Mapping[str, Any] = field(default_factory=dict)
     session: Mapping[str, str] = field(default_factory=dict)  # Spark settings during the run
     meanwhile: Mapping[str, Plan] = field(default_factory=dict)  # see macros/
     fails: Mapping[str, str] = field(default_factory=dict)  # model -> part of its message
     rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # see Place.rows
-    look: Callable[[Place], Any] | None = None  # what it gives is kept for the test
+    look: Callable[[Place], Any] | None = None  # its result is kept for the test
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Raw tables, models over them, and what happens step by step.
+    """Raw tables, models over them, and the steps.
 
     In a body `source('landing', …)` and `ref(…)` name tables and models of the scenario.
     """
@@ -96,7 +96,7 @@ def decoded(raw: str = "raw", columns: str = "{'id': 'bigint', 'note': 'string'}
 
 
 def quarantined(changes: str) -> str:
-    """The body of a model of refused rows, from the body of a model of change events."""
+    """The body of a model of quarantined rows, from the body of a model of change events."""
     decoder = changes.split("spark_cdc.")[1].split("(")[0]
     return changes.replace(f"spark_cdc.{decoder}(", f"spark_cdc.quarantine('{decoder}', ")
 
@@ -111,7 +111,7 @@ HISTORY = applied("history")
 
 
 def config(**settings: Any) -> str:
-    """What stands before the body of a model."""
+    """The config before the body of a model."""
     return f"{{{{ config({', '.join(f'{k}={v!r}' for k, v in settings.items())}) }}}}\n"
 
 
@@ -123,9 +123,10 @@ def _sql(value: str | int | None) -> str:
 
 
 def land(raw: str, *rows: Row, transaction: str | None = None) -> str:
-    """Insert raw rows: place, operation, id, note, part and the number of the delivery.
+    """Insert raw rows: position, operation, id, note, part and the number of the delivery.
 
-    Ten places share a time, within which the rows of a transaction lie. Operation T is a truncate.
+    Ten positions have the same time part, as the rows of a transaction must. Operation T is a
+    truncate.
     """
     values = ", ".join(
         f"('{sequence(place)}', '{oper.replace('T', '')}',"
@@ -137,10 +138,10 @@ def land(raw: str, *rows: Row, transaction: str | None = None) -> str:
 
 
 def sequence(place: int) -> str:
-    """The change sequence at a place."""
+    """The change sequence at a position."""
     return f"20260101000000{place // 10:02d}{place:019d}"
 
 
 def columns_of(**types: str) -> str:
-    """The columns of a raw table as DDL; `types` are added or other than usual."""
+    """The columns of a raw table as DDL; `types` are additional columns or other types."""
     return ", ".join(f"{name} {kind}" for name, kind in (RAW_COLUMNS | types).items())

@@ -18,7 +18,7 @@ MACROS = Path(__file__).parent / "macros"
 
 
 class Stepping:
-    """A dbt project with all scenarios, which go on step by step."""
+    """A dbt project with all scenarios, which runs step by step."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Stepping:
         return self
 
     def step(self, number: int) -> None:
-        """Run step `number` of all scenarios, and note what is not as it should be."""
+        """Run step `number` of all scenarios, and collect deviations."""
         now = [(one, one.steps[number]) for one in self.scenarios if number < len(one.steps)]
         self._each(lambda one, step: self._land(one, step), now)
         for scenario, step in now:
@@ -85,7 +85,7 @@ class Stepping:
         return done
 
     def plans(self, scenario: str, step: Step) -> dict[str, Mapping[str, Any]]:
-        """What happens amid the runs of a scenario's models, by their full names."""
+        """The plans for the middle of runs, by the full names of a scenario's models."""
         place, plans = self.places[scenario], {}
         for model, plan in step.meanwhile.items():
             text = json.dumps(dict(plan(place) if callable(plan) else plan))
@@ -93,7 +93,7 @@ class Stepping:
         return plans
 
     def check(self, scenario: str) -> list[Any]:
-        """Fail where a step of a scenario did not do what it says; give what was looked at."""
+        """Fail if a step had another result than it declares; give the results of `look`."""
         if self.problems[scenario]:
             pytest.fail(
                 "\n".join([f"scenario {scenario}", *self.problems[scenario]]), pytrace=False
@@ -175,7 +175,7 @@ class Stepping:
     def _run(
         self, group: Sequence[tuple[Scenario, Step]], options: Sequence[str], number: int
     ) -> dict[str, str]:
-        """Run one process, judge what became of each model, and give dbt's log by scenario."""
+        """Run one process, check each model, and give dbt's log by scenario."""
         merged: dict[str, dict[str, Any]] = {"vars": {}, "session": {}, "meanwhile": {}}
         for scenario, step in group:
             merged["vars"] |= step.vars
@@ -194,7 +194,7 @@ class Stepping:
         finally:
             self.warehouse.sql(*(f"reset {key}" for key in merged["session"]))
         if number == 0 and not options:
-            # what `--defer` compares with
+            # the state for `--defer`
             (self.home / "state").mkdir()
             shutil.copy(done.target / "manifest.json", self.home / "state")
         results = done.results()

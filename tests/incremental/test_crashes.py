@@ -1,8 +1,8 @@
-"""Runs that are killed: after the next run the tables are what a full refresh makes.
+"""Killed runs: after the next run the tables are equal to a full refresh.
 
-`make test` kills the server in one statement and dbt before another. `make test-all` and
-`make soak` kill at random moments, too: `SPARK_CDC_KILLS` says how often, `SPARK_CDC_KILLS_FORMAT`
-on which table format.
+`make test` kills the server in one statement, and dbt before another. `make test-all` and `make
+soak` also kill at random moments. `SPARK_CDC_KILLS` says how often, and `SPARK_CDC_KILLS_FORMAT` on
+which table format.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 INCREMENTAL = ("run", "--exclude", "*_whole")
 KINDS = ("changes", "current", "history")
 
-# Before the statement STATEMENT (a name that the materialization gives it) of the model MODEL the
-# table `held` is made. Then the statement runs, and after it the run goes no further; or it stops
-# before, where HELD says so.
+# The table `held` is created before the statement STATEMENT of the model MODEL (a name from the
+# materialization). Then the statement runs, and the run stops after it. With HELD it stops before
+# the statement.
 HOLD = """
 {% macro statement(name=none, fetch_result=false, auto_begin=true, language='sql') %}
   {% set sql = caller() %}
@@ -70,7 +70,7 @@ def begun(home: Path, **env: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill_server(warehouse: Warehouse) -> None:
-    """Kill the driver and all that it has started, and start a server again."""
+    """Kill the driver and all processes that it started, and start a server again."""
     killed = Home(warehouse.home / "server").read()
     assert killed is not None
     os.killpg(killed.pid, signal.SIGKILL)
@@ -79,14 +79,14 @@ def kill_server(warehouse: Warehouse) -> None:
 
 
 def check(landing: Landing, what: str) -> None:
-    """Build what is missing, and compare."""
+    """Build the missing models, and compare."""
     landing.warehouse.dbt(landing.home, "run")
     wrong = landing.differences()
     assert not wrong, f"after {what}:\n" + "\n".join(wrong)
 
 
 def test_killed_in_a_statement(tmp_path: Path) -> None:
-    """The server as it writes the first change events, dbt before new ones are seen."""
+    """The server dies while it writes the first change events, dbt before new ones are found."""
     rng = random.Random(f"{SEED} killed")
     with running(tmp_path, *conf(INTERPRETED)) as warehouse:
         landing = Landing(warehouse, tmp_path, "crashes")
@@ -122,7 +122,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
 
 
 def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
-    """Cut rows into parts of about one size."""
+    """Cut rows into parts of about the same size."""
     return [
         rows[part * len(rows) // number : (part + 1) * len(rows) // number]
         for part in range(number)
@@ -154,7 +154,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                 table = one.decoder if name == "raw" else f"{one.decoder}__{name}"
                 cut[table] = in_order(rows, KILLS)
         landing.begin(FORMAT)
-        took = 40.0  # the first run, on a server that has just begun
+        took = 40.0  # the first run, on a server that has just started
         interrupted = 0
         for number in range(KILLS):
             landing.deliver({name: parts[number] for name, parts in cut.items()})

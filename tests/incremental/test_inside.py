@@ -1,9 +1,8 @@
-"""What cannot be seen in the rows of a model, and matters all the same.
+"""Effects of a run that the rows of a model do not show.
 
-These tests look inside: at helper tables, at table properties, at files, at the statements of a
-run. They hold that a run does not write or read what it need not, that it cleans up after runs that
-were killed, and what happens where a clock goes back or a server has an old list of files. All
-names are in `inside.py`.
+These tests look inside: at side tables, table properties, files, and the statements of a run. A run
+does not write or read more than it needs. It cleans up after killed runs. It is right even if a
+clock goes back, or a server has an old list of files. All names are in `inside.py`.
 """
 
 from __future__ import annotations
@@ -22,34 +21,34 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 
 def test_nothing_new_writes_nothing(steps: Stepping) -> None:
-    """Neither are raw rows copied, nor is a model taken in hand that has nothing to write."""
+    """No raw row is copied, and a model without anything to write is not locked."""
     _, _, clean, _ = steps.check("nothing_new")
     assert not [name for name in clean["made"] if name.startswith("current__")]
-    assert len(clean["made"]) == 2, clean["made"]  # the claim on `changes`, and which rows are new
+    assert len(clean["made"]) == 2, clean["made"]  # the lock of `changes`, and the new rows
     first, unclean, clean, _ = steps.check("nothing_new")
     assert first["stored in"] == unclean["stored in"] == clean["stored in"]
 
 
 def test_leftovers_of_killed_runs_are_dropped(steps: Stepping) -> None:
     _, unclean, clean, _ = steps.check("nothing_new")
-    assert inside.left_over("current", "touched", OLD) not in unclean["there"]
-    assert len(unclean["made"]) == len(clean["made"]) + 1  # for that `current` is taken in hand
+    assert inside.left_over("current", "keys", OLD) not in unclean["there"]
+    assert len(unclean["made"]) == len(clean["made"]) + 1  # so `current` is locked
 
 
 def test_a_run_leaves_no_table_of_its_own(steps: Stepping) -> None:
-    """What is left is the model's table, the one before it, and the raw rows that were read."""
+    """Only the model's table, the one before it, and the stored raw rows remain."""
     *_, last = steps.check("nothing_new")
     assert len(last["versions"]) == 4
     assert len(last["there"]) == 5
 
 
-def test_a_run_that_was_overtaken_may_still_end(steps: Stepping) -> None:
-    """What it makes the model of is not dropped for a day."""
+def test_a_run_without_its_lock_may_still_end(steps: Stepping) -> None:
+    """The tables from which the model can be built are not dropped for a day."""
     for _, there in steps.check("made_again"):
         assert set(there).intersection(LEFT) == {LEFT[0]}
 
 
-def test_small_files_of_raw_rows_are_put_together(steps: Stepping) -> None:
+def test_small_files_of_raw_rows_are_compacted(steps: Stepping) -> None:
     first, together, later = steps.check("small_files")
     assert len(first) == 2
     assert not first & together
@@ -57,7 +56,7 @@ def test_small_files_of_raw_rows_are_put_together(steps: Stepping) -> None:
 
 
 def test_files_that_another_server_added_are_read(steps: Stepping) -> None:
-    """Of raw rows that were read, and of replaced events."""
+    """The files of stored raw rows, and of retracted events."""
     assert steps.check("other_server") == [2]
 
 
@@ -66,7 +65,7 @@ def test_a_model_is_made_again_from_all_rows_that_were_read(steps: Stepping) -> 
     assert before != after
 
 
-def test_later_batches_compare_greater_where_the_clock_goes_back(steps: Stepping) -> None:
+def test_later_batches_compare_greater_if_the_clock_goes_back(steps: Stepping) -> None:
     batches = [FUTURE, *steps.check("clock")]
     assert batches == sorted(set(batches))
-    steps.check("clock_of_replaced")
+    steps.check("clock_of_retracted")

@@ -1,4 +1,4 @@
-"""Incremental models: what a run does and does not, on small raw tables written by SQL."""
+"""Incremental models: the result of each run, on small raw tables written by SQL."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ def test_scenario(steps: Stepping, name: str) -> None:
     if name == "promises":  # dbt writes descriptions into the table
         for described in looks:
             assert ("id", "bigint", "The one and only.") in described
-            assert "What there is." in {row[1] for row in described}
+            assert "The rows that exist." in {row[1] for row in described}

@@ -1,7 +1,7 @@
-"""Incremental models on Iceberg and Delta: what each format does in its own way.
+"""Incremental models on Iceberg and Delta, which work differently in some points.
 
-Some of it cannot be seen in rows: which files a run reads, and which it writes again. As in
-`test_inside.py` the names of what is inside come from `inside.py`.
+Some differences cannot be seen in rows: the files that a run reads or writes again. As in
+`test_inside.py` the names of the internals come from `inside.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from incremental.stepping import Stepping
 def steps(lake: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
     home = tmp_path_factory.mktemp(lake.table_format)
     tables = scenarios(lake.table_format, f"{home}/lake")
-    # one at a time: a setting of one scenario holds for all clients
+    # one at a time: a setting of one scenario applies to all clients
     return Stepping(lake, home, "formats", tables, at_a_time=1).run()
 
 
@@ -35,7 +35,7 @@ def test_small_integers_take_a_new_column(steps: Stepping) -> None:
     steps.check("small_integers")
 
 
-def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
+def test_unneeded_files_are_not_read(steps: Stepping) -> None:
     closed, without, _ = steps.check("unread")
     expected = [(1, note) for note in ("first", "fourth", "second", "third")] + [(2, "first")]
     assert without["rows"] == {"changes": expected, "history": expected}
@@ -43,8 +43,8 @@ def test_what_a_run_need_not_know_is_not_read(steps: Stepping) -> None:
     assert without["hidden"] >= 3
 
 
-def test_what_goes_is_marked_and_its_file_stays(steps: Stepping, lake: Warehouse) -> None:
-    """Where that can be, Delta lists all files of a table for each plan: only where it is used."""
+def test_removed_rows_are_marked_and_their_file_stays(steps: Stepping, lake: Warehouse) -> None:
+    """A table that can have them makes Delta list all files for each plan, so only some can."""
     _, before, after = steps.check("unread")
     is_delta = lake.table_format == "delta"
     assert after["files"] == before["files"]
@@ -58,12 +58,12 @@ def test_a_model_moves_to_a_table_format_and_back(steps: Stepping, lake: Warehou
 
 def test_only_a_write_amid_a_run_stops_it(steps: Stepping, lake: Warehouse) -> None:
     looks = steps.check("amid")
-    assert [look["claims"] for look in looks] == [[]] * 4
+    assert [look["locks"] for look in looks] == [[]] * 4
     first, third = TWO[:1], [(3, "third")] * (lake.table_format == "delta")
     assert [look["kept"] for look in looks] == [first, first, TWO, TWO + third]
 
 
-def test_a_column_more_makes_no_old_row_another_one(steps: Stepping) -> None:
+def test_an_additional_column_does_not_change_old_rows(steps: Stepping) -> None:
     assert steps.check("more_columns") == [3, 4]
 
 

@@ -1,4 +1,4 @@
-"""Two runs of one model at a time, and what another run writes amid a run."""
+"""Two runs of one model at a time, and writes by another run in the middle of a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECOND = (land("raw", (20, "U", 1, "second", "a", 1)),)
 THIRD = land("raw", (30, "U", 1, "third", "a", 1))
 WAITS = config(pre_hook="{{ hold() }}")
 
-# In step 3 another run of these models waits; it began before this one, and then goes on.
+# In step 3 another run of these models waits. It began before this one, and continues afterwards.
 CHANGES = Scenario(
     "changes",
     models={"changes": WAITS + decoded()},
@@ -42,7 +42,7 @@ CHANGES = Scenario(
     ),
 )
 
-# Current state takes its model in hand only when there is something to write.
+# Current state locks its model only if there is something to write.
 CURRENT_STATE = Scenario(
     "current_state",
     models={"changes": decoded(), "current": WAITS + CURRENT},
@@ -54,7 +54,7 @@ CURRENT_STATE = Scenario(
     ),
 )
 
-# In step 3 `current` has asked whether events were replaced, and waits; then some are.
+# In step 3 `current` has looked for retracted events, and waits. Then some events are retracted.
 REPLACED_MEANWHILE = Scenario(
     "replaced_meanwhile",
     models={"changes": decoded(), "current": CURRENT},
@@ -71,8 +71,8 @@ REPLACED_MEANWHILE = Scenario(
     ),
 )
 
-# In step 3 `changes` has written what it replaces, and waits. The row at 10 gives the update at 12
-# another commit.
+# In step 3 `changes` has written its retracted events, and waits. The row at 10 gives the update at
+# 12 another commit.
 READ_AMID = Scenario(
     "read_amid",
     models={"changes": decoded(), "current": CURRENT},
@@ -93,7 +93,7 @@ BAD = quarantined(decoded())
 
 
 def added_amid(point: str) -> Plan:
-    """The last statement of a run that was overtaken adds the bad row that this one has found."""
+    """The last statement of a run without a lock adds the bad row that this run has found."""
     return lambda place: {
         "after": point,
         "statements": [inside.add_rows_found(f"{{schema}}.{inside.raw_rows(place, 'bad')}")],
@@ -105,7 +105,7 @@ def rows_read(place: Place) -> int:
 
 
 def added_twice(name: str, body: str, is_killed: bool, point: str) -> Scenario:
-    """A bad row is found by two runs; is there one before, it was killed."""
+    """Two runs find a bad row; if there was one before, that run was killed."""
     row = land("raw", (20, "?", 2, "bad", "a", 1))
     return Scenario(
         name,
@@ -145,14 +145,14 @@ SCENARIOS = (
 HELD = {
     "changes": ("changes", ""),
     "current_state": ("current", ""),
-    "replaced_meanwhile": ("current", inside.REPLACED_ASKED),
-    "read_amid": ("changes", inside.REPLACED_KEPT),
+    "replaced_meanwhile": ("current", inside.RETRACTED_ASKED),
+    "read_amid": ("changes", inside.RETRACTED_KEPT),
 }
 
 
 @dataclass
 class TwoRuns:
-    """All steps, and what became of the models that waited."""
+    """All steps, and the end of the runs that waited."""
 
     steps: Stepping
     held: Mapping[str, Any]
@@ -164,13 +164,13 @@ def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRu
     steps.step(0)
     steps.step(1)
     with held(steps, HELD) as ended:
-        steps.looks["changes"].append(inside.claims(steps.places["changes"]))
+        steps.looks["changes"].append(inside.locks(steps.places["changes"]))
         steps.step(2)
-        # else the run that waits finds nothing to write
+        # otherwise the run that waits would find nothing to write
         steps.places["changes"].sql(THIRD)
     steps.step(3)
     for name in HELD:
-        steps.looks[name].append(inside.claims(steps.places[name]))
+        steps.looks[name].append(inside.locks(steps.places[name]))
     return TwoRuns(steps, ended)
 
 
@@ -183,7 +183,7 @@ def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRu
 )
 def test_of_two_runs_at_a_time_the_first_stops(two: TwoRuns, name: str, said: str) -> None:
     *held, ended = two.steps.check(name)
-    assert all(held)  # while the run waited, the model was in its hand
+    assert all(held)  # while the run waited, it had the lock
     assert not ended
     assert two.held[name]["status"] == "error"
     assert said in two.held[name]["message"]
@@ -191,11 +191,11 @@ def test_of_two_runs_at_a_time_the_first_stops(two: TwoRuns, name: str, said: st
 
 @pytest.mark.parametrize("name", ["replaced_meanwhile", "read_amid"])
 def test_a_model_may_run_while_the_one_it_reads_does(two: TwoRuns, name: str) -> None:
-    """What a run of change events replaces is there before its events are."""
+    """Events that a run retracts are stored before its new events."""
     assert two.held[name]["status"] == "success", two.held[name]["message"]
     assert two.steps.check(name) == [[]]
 
 
 @pytest.mark.parametrize("name", [one.name for one in ADDED_TWICE])
-def test_a_row_that_another_run_adds_meanwhile_is_there_once(two: TwoRuns, name: str) -> None:
+def test_a_row_that_another_run_adds_is_stored_once(two: TwoRuns, name: str) -> None:
     assert two.steps.check(name) == [2]

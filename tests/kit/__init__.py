@@ -1,1 +1,1 @@
-"""What tests are built with: servers, dbt, projects, tables of plain rows."""
+"""The tools of the tests: servers, dbt, projects, tables of plain rows."""

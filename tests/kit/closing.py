@@ -6,11 +6,11 @@ from pyhive import exc, hive  # type: ignore[import-untyped]  # it ships no type
 
 
 def tolerate_dropped_views() -> None:
-    """Let PyHive pass over one error of Spark 4.1 in this process.
+    """Make PyHive ignore one error of Spark 4.1 in this process.
 
-    All clients share one session. Where one of them closes, Spark lists all temporary views and
-    then looks each up. A view that a dbt unit test drops meanwhile is an error, after which the
-    client is closed all the same.
+    All clients share one session. When a client closes, Spark lists all temporary views and then
+    looks each one up. If a dbt unit test drops a view meanwhile, that is an error. The client is
+    closed anyway.
     """
     close = hive.Connection.close
 

@@ -1,4 +1,4 @@
-"""dbt in a process that has run it already: it is run some eighty times."""
+"""dbt in a process that has already run it: the tests run it some eighty times."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _FORKED = get_context("forkserver")
 
 @cache
 def _start() -> None:
-    """Start the process that all others are forked from; it imports these, and so runs dbt."""
+    """Start the process from which all others are forked; it imports dbt with these modules."""
     forkserver.set_forkserver_preload(["kit.dbt_process", "kit.warm_dbt"])
-    # it is not told where this process looks for modules
+    # it is not told where this process finds modules
     with mock.patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parents[1])):
         forkserver.ensure_running()
 
 
 def run_dbt(arguments: Sequence[str], project: Path, env: Mapping[str, str], output: Path) -> int:
-    """Run dbt in `project` with this environment, what it says into a file; its exit code."""
+    """Run dbt in `project` with this environment, its output in a file; give its exit code."""
     _start()
     process = _FORKED.Process(target=_dbt, args=(arguments, project, dict(env), output))
     process.start()

@@ -1,7 +1,7 @@
-"""What a format's folder tells the laws, and the list of all folders.
+"""The interface between a format's folder and the laws, and the list of all folders.
 
 `tests/formats/<decoder>/` is a Python package whose `__init__.py` has `FORMAT`, a :class:`Format`.
-Nothing outside of that folder names the format. The laws in `tests/laws/` find it there.
+Nothing outside that folder names the format. The laws in `tests/laws/` find it there.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Relation:
 
 @dataclass(frozen=True)
 class Case:
-    """One simulated source table as raw rows, and what a decoder must make of them.
+    """One simulated source table as raw rows, and the result that a decoder must give.
 
     ``relations``: ``raw``, and look-ups by any name.
-    ``arguments``: the decoder's arguments after the relation, as Jinja. ``{name}`` stands for the
-    look-up of that name.
+    ``arguments``: the decoder's arguments after the relation, as Jinja. ``{name}`` is replaced by
+    the look-up of that name.
     ``events``: the change events by commit and sequence, without ``cdc_batch`` and
     ``cdc_metadata``. ``quarantine``: the reasons, one for each delivery of a bad row.
-    ``workload``, ``positions``: given where the raw rows say all that the database knows. Then the
-    current state follows from the states of the database alone.
+    ``workload``, ``positions``: given if the raw rows contain everything that the database knows.
+    Then the current state follows from the states of the database alone.
     """
 
     name: str
@@ -100,18 +100,18 @@ class Format:
     """What the laws need to know of a format.
 
     ``cases(seed)``: workloads with every phenomenon of the format: whole, shuffled, repeated and
-    malformed rows. ``deliveries(rng)``: the same in batches, with rows that come late and again.
+    malformed rows. ``deliveries(rng)``: the same in batches, with late and repeated rows.
 
-    ``declared``: relations for wrong calls, by name: declared columns with their types (None:
-    undeclared type), none of them in the warehouse. ``wrong_calls``: arguments of the decoder, in
-    which these names stand for the relations, and a part of the message that they stop with.
-    ``wrong_views``: arguments that are wrong in a view alone. ``call``: arguments that are right.
+    ``declared``: relations for wrong calls, by name. They have declared columns with types (None:
+    undeclared type), and none of them is in the warehouse. ``wrong_calls``: arguments of the
+    decoder, in which these names mean the relations, and a part of the message. ``wrong_views``:
+    arguments that are wrong only in a view. ``call``: arguments that are right.
 
     ``tested_tables``, ``generic_tests``: the format's own generic tests on small tables.
 
-    ``vectors``: for each file in ``vectors/`` what checks one vector without Spark.
-    ``vector_units``: for each file in ``vectors/`` what makes dbt unit tests of all its vectors.
-    Every vector's id stands in the expected rows, in a column ``vector``.
+    ``vectors``: for each file in ``vectors/`` a function that checks one vector without Spark.
+    ``vector_units``: for each file in ``vectors/`` a function that makes dbt unit tests of all its
+    vectors. Every vector's id is in the expected rows, in a column ``vector``.
     """
 
     decoder: str
@@ -130,7 +130,7 @@ class Format:
 
     @property
     def folder(self) -> Path:
-        """Where everything of the format is."""
+        """The folder of the format."""
         return FOLDER / self.decoder
 
     def vectors_of(self, file: str) -> list[Vector]:
@@ -140,13 +140,13 @@ class Format:
 
 
 def every_format() -> list[Format]:
-    """Every folder in `tests/formats`, as what it says of itself."""
+    """Every folder in `tests/formats`, as its `FORMAT`."""
     names = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
     return [importlib.import_module(f"formats.{name}").FORMAT for name in names]
 
 
 def decoders_built() -> list[str]:
-    """The decoders that the package has: each has a macro with its events."""
+    """The decoders of the package: each has a macro with its events."""
     return sorted(
         path.parent.name
         for path in (ROOT / "macros").glob("*/*.sql")

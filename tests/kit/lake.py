@@ -1,4 +1,4 @@
-"""Tables of plain Python rows as parquet files, in the types that Spark gives them."""
+"""Tables of plain Python rows as parquet files, with the types that Spark gives them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES = {
 
 
 def arrow_type(sql_type: str) -> pa.DataType:
-    """The Arrow type of a Spark SQL type; of a struct that of its fields, in their order."""
+    """The Arrow type of a Spark SQL type; for a struct the types of its fields, in order."""
     if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", sql_type):
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
     if array := re.fullmatch(r"array<(.*)>", sql_type):
@@ -41,9 +41,9 @@ def arrow_type(sql_type: str) -> pa.DataType:
 def write_parquet(
     path: Path, columns: Mapping[str, str | Mapping[str, str]], rows: Sequence[Row], files: int = 2
 ) -> None:
-    """Writes ``rows`` as parquet files into the folder ``path``.
+    """Write ``rows`` as parquet files into the folder ``path``.
 
-    A column's type is a Spark SQL type, or a mapping of the fields of a struct to theirs.
+    A column's type is a Spark SQL type; for a struct a mapping of its fields to their types.
     """
     schema = pa.schema(
         [

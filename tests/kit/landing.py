@@ -1,4 +1,4 @@
-"""Raw tables that grow, and a dbt project over them: incremental models, the same built anew."""
+"""Raw tables that grow, and a dbt project over them: incremental models, and full rebuilds."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ class Landing:
         watermarks: Mapping[str, str] | None = None,
         more: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """The models of one raw table: incremental, and the same built anew from every row.
+        """The models of one raw table: incremental, and the same built from every row each time.
 
-        `arguments` are the decoder's, in which `{other}` stands for the relation `other` of
-        `more`: the columns of each. `watermarks` names the column that is `raw_watermark` for a
-        kind of model.
+        `arguments` are the decoder's, in which `{other}` means the relation `other` of `more`: the
+        columns of each. `watermarks` names the column that is `raw_watermark` for a kind of model.
         """
         (self.home / "models").mkdir(exist_ok=True)
-        # dbt's own tables: of Delta slow to make, and of parquet not to be replaced on Iceberg,
-        # which leaves their files
+        # dbt's own tables are slow to make on Delta. On Iceberg a parquet table cannot be replaced,
+        # because its files are left.
         whole = "iceberg" if self.warehouse.table_format == "iceberg" else "parquet"
         more = more or {}
         self.tables[name], self.kinds[name] = columns, kinds
@@ -127,7 +126,7 @@ class Landing:
                 self.warehouse.sql(f"refresh table {self.schema}.`{name}{suffix}`")
 
     def differences(self) -> list[str]:
-        """Say which incremental models are not what is built anew."""
+        """Say which incremental models differ from the models that are built from every row."""
         wrong = []
         for name in self.tables:
             for kind in self.kinds[name]:
@@ -138,7 +137,7 @@ class Landing:
                 ]
                 names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
                 if kind == "quarantine" and name in self.have_left:
-                    # a row that comes while its like leaves cannot be told from that
+                    # a row that arrives while an equal row leaves cannot be told from that row
                     names = f"distinct {names}"
                 built = f"select {names} from {self.schema}.`{name}_{kind}`"
                 whole = f"select {names} from {self.schema}.`{name}_{kind}_whole`"
@@ -148,7 +147,7 @@ class Landing:
 
 
 def batches(rows: Sequence[Row], rng: random.Random, number: int) -> list[list[Row]]:
-    """Cut rows into batches: most lie near their place, some come early, late or again."""
+    """Cut rows into batches: most are near their position, some are early, late or repeated."""
     cut: list[list[Row]] = [[] for _ in range(number)]
     for place, row in enumerate(rows):
         at = place * number // len(rows)

@@ -1,11 +1,11 @@
-"""sqlfluff over the SQL that dbt has compiled: what repeats is read once.
+"""sqlfluff over the SQL that dbt has compiled: repeated parts are read once.
 
-This is the rule. A subquery whose lines are indented as one block is a text of its own; `select *
-from here` stands for it in the text around it. In each text the names in backticks, the literals
+The rule is this. A subquery whose lines are indented as one block is a text of its own; the text
+around it has `select * from here` in its place. In each text the names in backticks, the literals
 and the relations after `from` and `join` are numbered, so that their spelling does not count. Of
 three or more equal parts in a row (columns of a list, lines, branches of a union) two remain. Texts
-that are then equal are read once. A fault in one of them makes it differ from the others, so that
-it is read.
+that are then equal are read once. A fault in one of them makes it different from the others, so it
+is read.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from typing import TypeVar
 
 from kit.warehouse import ROOT
 
-# Without Python's search for cycles, of which sqlfluff leaves few: that takes half of its time.
-# Its own `--processes` would bring it back.
+# Python's search for cycles takes half of the time, and sqlfluff leaves few cycles. Its own
+# `--processes` would switch the search on again.
 SQLFLUFF = (
     *(sys.executable, "-c"),
     "import gc; gc.disable(); from sqlfluff.cli.commands import cli; cli()",
     *("lint", "--config", ".sqlfluff", "--format", "json", "--nofail"),
 )
-# As in .sqlfluff. Only here all lines are measured: the texts have other names.
+# As in .sqlfluff. All lines are measured only here, because the texts have other names.
 LONGEST_LINE = 120
 
-# AM07, as many columns in each branch of a union: lists are shortened here, and Spark refuses it.
+# AM07, the same number of columns in each branch of a union: lists are shortened here, and Spark
+# checks it.
 NOT_OF_SHAPES = ("AM07",)
 
 # The number of a line in its file, and the line.
 Line = tuple[int, str]
 Item = TypeVar("Item")
 
-# What is numbered: a name, a text, a number, a relation.
+# The parts that are numbered: a name, a text, a number, a relation.
 NUMBERED = re.compile(
     r"`(?:[^`\n]|``)*`|'(?:[^'\\\n]|\\.|'')*'|\b\d[\w.]*|(?<=\bfrom )\w+\.\w+|(?<=\bjoin )\w+\.\w+"
 )
-# Stands for what is numbered while parts are compared: one character each.
+# Replaces a numbered part while texts are compared: one character each.
 FIRST_PLACE = 0xF0000
 PLACE = re.compile("[\U000f0000-\U0010ffff]")
 
@@ -91,7 +92,7 @@ def sqlfluff(files: Sequence[Path]) -> list[tuple[str, int, str]]:
 
 def measured(path: Path, sql: str) -> list[str]:
     """Say which lines of a file are too long, and whether blank space is at its end."""
-    # sqlfluff is not asked for the end of a file, where dbt leaves no newline
+    # the end of a file is not checked, since dbt leaves no newline there
     found = [f"{path}: ends with blank space"] if sql != sql.rstrip() else []
     for number, line in enumerate(sql.splitlines(), start=1):
         # the type of a struct cannot be broken into lines

@@ -39,7 +39,7 @@ class Block:
 
 
 def upkeep(*begins: str) -> tuple[str, ...]:
-    """Give the statements of docs/operations.md that begin so; `{}` stands for the table."""
+    """Give the statements of docs/operations.md with this beginning; `{}` replaces the table."""
     page = ROOT / "docs" / "operations.md"
     found = [block.text.strip() for block in blocks(page) if block.text.startswith(begins)]
     assert len(found) >= len(begins)
@@ -83,6 +83,21 @@ def sentences(page: Path) -> Iterator[str]:
             yield content.lstrip("# ")
         elif content and not content.startswith("|"):
             paragraph.append(content[is_item.end() :] if is_item else content)
+
+
+def comments(file: Path) -> Iterator[str]:
+    """Give the comments of a file of SQL and Jinja, with their paragraphs."""
+    found = r"\{#-?(.*?)-?#\}|^ *(-- [^\n]*(?:\n *-- [^\n]*)*)"
+    for jinja, sql in re.findall(found, file.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+        yield jinja or re.sub(r"(?m)^ *-- ", "", sql)
+
+
+def sentences_of_comments(file: Path) -> Iterator[str]:
+    """Give the sentences of the comments; a line of a list, indented by six, begins another."""
+    for comment in comments(file):
+        text = re.sub(r"`[^`]*`", "Code", comment)
+        for paragraph in re.split(r"\n\s*\n|\n {6,}(?=\S+ )", text):
+            yield from _split(" ".join(paragraph.split()))
 
 
 def _split(paragraph: str) -> Iterator[str]:

@@ -74,7 +74,7 @@ def write_project(project: Path) -> None:
 
 
 def unit_models() -> Mapping[str, tuple[str, str]]:
-    """Each unit test by its name: its wrapper model, and the folder that has it."""
+    """Each unit test by its name: its wrapper model, and the folder it belongs to."""
     found = {
         unit.name: (unit.model, format_.decoder)
         for format_ in every_format()

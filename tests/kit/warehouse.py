@@ -32,7 +32,7 @@ PROFILES = ROOT / "profiles"
 
 @dataclass(frozen=True)
 class DbtRun:
-    """What one dbt command did."""
+    """The result of one dbt command."""
 
     code: int
     output: str
@@ -44,7 +44,7 @@ class DbtRun:
         return found
 
     def results(self) -> dict[str, dict[str, Any]]:
-        """Give what became of each node, by its name (the last part of its id)."""
+        """Give the result of each node, by its name (the last part of its id)."""
         results = self.artifact("run_results")["results"]
         return {result["unique_id"].split(".")[-1]: result for result in results}
 
@@ -66,9 +66,9 @@ class Warehouse:
         profiles: Path | None = None,
         check: bool = True,
     ) -> DbtRun:
-        """Run dbt on `project` and give what it did; with `check`, fail where dbt did.
+        """Run dbt on `project` and give the result; with `check`, fail if dbt did.
 
-        Profiles are those in `profiles`, else those beside the project.
+        Profiles are in `profiles`, or else in the project.
         """
         run = self.run_folder(project)
         run.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class Warehouse:
         return self.home / "dbt" / f"{project.parent.name}-{project.name}"
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run statements and give the rows of the last one that has any."""
+        """Run statements and give the rows of the last one that gives any."""
         rows: list[tuple[Any, ...]] = []
         with (
             contextlib.closing(hive.connect(self.host, self.port, username="test")) as connection,
@@ -117,9 +117,9 @@ class Warehouse:
             self.sql(f"drop table if exists default.`{row[1]}`")
 
     def difference(self, built: str, expected: str) -> str:
-        """Say how the rows of two queries differ, repetitions counted; '' if they do not.
+        """Say how the rows of two queries differ, with repetitions; '' if they do not.
 
-        Values are compared by their text, in which NULL, NaN and -0.0 are what they are.
+        Values are compared by their text, which shows NULL, NaN and -0.0.
         """
         rows = [Counter(map(repr, self.sql(query))) for query in (expected, built)]
         missing, extra = rows[0] - rows[1], rows[1] - rows[0]
@@ -130,7 +130,7 @@ class Warehouse:
 
 
 def free_port() -> int:
-    """Find a port on which nobody listens, and which no system gives to whoever asks for any."""
+    """Find a free port that no system assigns to clients."""
     for port in random.SystemRandom().sample(range(15000, 30000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -138,24 +138,24 @@ def free_port() -> int:
     raise OSError("a hundred ports are taken")
 
 
-# Most code of a test runs once: C1 alone takes a fifth less CPU than C1 and C2. It needs a larger
-# code cache, or Java throws compiled code away. A child process is started without a copy of the
+# Most code of a test runs once: C1 alone needs a fifth less CPU than C1 and C2. It needs a larger
+# code cache, or Java discards compiled code. A child process is started without a copy of the
 # memory map (Hadoop calls chmod for each file).
 QUICK = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
     " -Djdk.lang.Process.launchMechanism=VFORK"
 )
 
-# The server of parquet tables works ten minutes and more: C2 for what runs most often.
+# The server of parquet tables works for ten minutes or more: C2 for the code that runs most often.
 WARM = (
     "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m -Djdk.lang.Process.launchMechanism=VFORK"
     " -XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3000"
     " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
 )
 
-# What `make test-all` runs as users do. `make test` has the session, the cluster and killed servers
-# so. No code generation is faster for small tables. Without a metastore a statement takes a quarter
-# less; Iceberg needs one.
+# The settings of `make test-all`, which users have as well. In `make test` only the session, the
+# cluster and killed servers have them. Without code generation small tables are faster. Without a
+# metastore a statement takes a quarter less; Iceberg needs one.
 IS_ALL = bool(os.environ.get("SPARK_CDC_TEST_ALL"))
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -165,13 +165,13 @@ IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 if IS_ALL:
     INTERPRETED, IN_MEMORY = {}, {}
 
-# Small tables: a partition more is a task more, and a column without a range is a range less.
-# Neither table format keeps ranges of columns unless asked: by default Delta keeps them for the
-# first 32 columns and Iceberg for 100. So wider tables have only the ranges that a model asks for.
+# Small tables: each partition is a task, and each column with a range takes time. Here neither
+# format keeps ranges of columns by default; otherwise Delta keeps them for 32 columns and Iceberg
+# for 100. So even wide tables have only the ranges that a model asks for.
 SMALL = {
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "2",
-    # of the plans that Spark's pages show, which nobody looks at here
+    # for the plans on Spark's web pages, which nobody looks at here
     "spark.sql.ui.explainMode": "simple",
     "spark.hadoop.hive.server2.async.exec.threads": "8",
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
@@ -179,7 +179,7 @@ SMALL = {
     ".max-inferred-column-defaults": "0",
 }
 
-# The server of each table format works in another time zone, which no result may depend on.
+# The servers of the table formats work in different time zones: no result may depend on them.
 ZONES = {"parquet": "UTC", "iceberg": "America/St_Johns", "delta": "Asia/Kolkata"}
 
 SERVER = (sys.executable, "-m", "spark_cdc_udfs.server")
@@ -192,7 +192,7 @@ def conf(settings: Mapping[str, str]) -> list[str]:
 
 def start_server(home: Path, port: int, *options: str, java: str = QUICK) -> None:
     """Start a Thrift server in `home` with these options."""
-    # Those that Delta or Iceberg alone know do no harm elsewhere.
+    # Settings that only Delta or Iceberg know are harmless elsewhere.
     settings = SMALL | {"spark.driver.extraJavaOptions": java}
     place = ["--dir", str(home / "server"), "--port", str(port)]
     started = subprocess.run(
@@ -232,14 +232,14 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def shared_server(base: Path, table_format: str) -> Warehouse:
-    """The server of a table format in the folder `base`; the first that asks for it starts it."""
+    """The server of a table format in the folder `base`; the first process that asks starts it."""
     base.mkdir(parents=True, exist_ok=True)
     home = base / table_format
     with locked(base / f"{table_format}.lock"):
         status = [*SERVER, "status", "--dir", str(home / "server")]
         if subprocess.run(status, capture_output=True, check=False).returncode != 0:
             home.mkdir(exist_ok=True)
-            stop_server(home)  # one that does not answer
+            stop_server(home)  # a server that does not answer
             zone = {"spark.sql.session.timeZone": ZONES[table_format]}
             # nobody kills it, so its metastore need not wait for the disk
             java = f"{WARM if table_format == 'parquet' else QUICK} -Xmn1g"
@@ -269,7 +269,7 @@ def install_package(project: Path) -> None:
 
 
 def link_package(project: Path) -> None:
-    """Link this package to where `dbt deps` would, in a project that names it already."""
+    """Link this package where `dbt deps` would, in a project that already names it."""
     packages = project / "dbt_packages"
     packages.mkdir(exist_ok=True)
     if not (packages / "spark_cdc").exists():

@@ -1,1 +1,1 @@
-"""What holds for every format: tests that find each folder in `formats`."""
+"""Laws for every format: these tests find each folder in `formats`."""

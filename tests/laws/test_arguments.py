@@ -1,4 +1,4 @@
-"""Wrong arguments stop compilation, and the message says what was given, what is accepted, how."""
+"""Wrong arguments stop compilation; the message has what was given and accepted, and an example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENTS: Columns = {
 }
 TABLE: Columns = {"id": "bigint", "note": "string"}
 
-# The relations, by name: all declared, none in the warehouse. Each format has more of its own.
+# The relations, by name: all are declared, none is in the warehouse. Each format adds its own.
 DECLARED: dict[str, Columns] = {
     "undeclared": {},
     "untyped": {"id": None},
@@ -36,7 +36,7 @@ DECLARED: dict[str, Columns] = {
 
 @dataclass(frozen=True)
 class WrongCall:
-    """A call of a macro in a model, and what the message says of it."""
+    """A call of a macro in a model, and a part of its message."""
 
     macro: str
     given: str
@@ -46,21 +46,21 @@ class WrongCall:
 
 
 APPLIED: list[tuple[str, str]] = [
-    ("changes, key=['id', 'nr']", "key names the column nr, which is not there"),
-    ("changes, key=['cdc_sequence']", "key names the column cdc_sequence, which is not there"),
+    ("changes, key=['id', 'nr']", "key names the column nr, which does not exist"),
+    ("changes, key=['cdc_sequence']", "key names the column cdc_sequence, which does not exist"),
     ("changes, key=[]", "key is empty"),
     ("changes, key='id'", "key is id"),
     ("changes, key={'id': 'bigint'}", "key is {'id': 'bigint'}"),
     ("changes, key=['id'], columns='note'", "columns is note"),
     ("changes, key=['id'], columns=misspelt", "columns is not defined"),
-    ("changes, key=['id'], columns=['nr']", "columns names the column nr, which is not there"),
+    ("changes, key=['id'], columns=['nr']", "columns names the column nr, which does not exist"),
     ("undeclared, key=['id']", "neither exists nor has declared columns"),
     ("'erp.changes', key=['id']", "the relation is a text, erp.changes"),
     ("no_events, key=['id']", "it has no cdc_operation; it has no cdc_sequence"),
     ("unfinished, key=['id']", "it has no cdc_before"),
     ("other_types, key=['id']", "cdc_commit_at is date, not timestamp; cdc_present_columns is str"),
 ]
-# A spec, and decoders of the project that is compiled.
+# A spec, and decoders in the compiled project.
 SPEC = "{'relation': changes, 'raw_columns': {'id': 'int'}, 'key': ['id'], 'columns': {'id': 'int'}"
 DECODED: list[tuple[str, str]] = [
     (f"'wrong_arguments.half', {SPEC}}}", "wrong_arguments.half has no macro _quarantine_half"),
@@ -137,7 +137,7 @@ OTHERS: list[tuple[str, str, str]] = [
             ("none, changes, key=['id']", "decoder is None"),
             ("of=changes", "changes, whose body is not one call of a decoder"),
             ("of=ref('not_built')", "not_built, whose body is not one call of a decoder"),
-            ("of=ref('not_built'), key=['id']", "there are of and other arguments"),
+            ("of=ref('not_built'), key=['id']", "it has the argument of and others"),
             (
                 "none, changes, key=['id']",
                 f"the name of a decoder: {', '.join(decoders_built())}\n",
@@ -164,21 +164,23 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
             yield WrongCall(macro, decoder + given, said_of_view, relations, "view")
 
 
-# Whose result would not be what the call gives: with these materializations, for all macros.
-INCREMENTAL = "is incremental, which adds what a run gives to what the runs before it gave"
+# With these materializations no macro's result can be stored.
+INCREMENTAL = "is incremental, which adds the rows of each run to the rows of earlier runs"
 MATERIALIZED: dict[str, str] = {
     "incremental": INCREMENTAL,
     "incremental', incremental_strategy='append": INCREMENTAL,
     "incremental', unique_key='cdc_sequence', incremental_strategy='merge": INCREMENTAL,
     "incremental', incremental_strategy='microbatch', event_time='cdc_commit_at', batch_size='day',"
     " begin='2026-01-01": INCREMENTAL,
-    "ephemeral": "is ephemeral: no relation that others could be built on",
-    "snapshot": "is a snapshot, which sees of each key one change a run",
+    "ephemeral": "is ephemeral: it has no relation that other models could read",
+    "snapshot": "is a snapshot, which sees at most one change of each key in a run",
 }
 
 
 def wrongly_materialized(format_: Format) -> Iterator[WrongCall]:
-    """Right calls of every macro whose result can be stored, in models that are no place for it."""
+    """Right calls of every macro whose result can be stored, in models with a wrong
+    materialization.
+    """
     for materialized, said in MATERIALIZED.items():
         relations = format_.declared
         yield WrongCall(format_.decoder, format_.call, said, relations, materialized)
@@ -194,7 +196,7 @@ CASES = [
         for materialized, said in MATERIALIZED.items()
     ),
     *(wrong for format_ in every_format() for wrong in wrongly_materialized(format_)),
-    WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which the", DECLARED),
+    WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which has", DECLARED),
     WrongCall("current_state", "ref('brief'), key=['id']", "example:  {{ config(mat", DECLARED),
     *(wrong for format_ in every_format() for wrong in wrong_calls_of(format_)),
 ]
@@ -217,7 +219,7 @@ def declared(source: str, relations: Mapping[str, Columns]) -> dict[str, object]
 
 @pytest.fixture(scope="module")
 def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Compile every case, each as a model of one project, and give what dbt says of each."""
+    """Compile every case, each as a model of one project, and give dbt's message for each."""
     project = tmp_path_factory.mktemp("wrong_arguments")
     models = project / "models"
     models.mkdir()
@@ -251,7 +253,7 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
             )
         else:
             (models / f"case_{number}.sql").write_text(config + body)
-        if case.materialized == "ephemeral":  # is compiled where it is read
+        if case.materialized == "ephemeral":  # is compiled in the model that reads it
             (models / f"of_{number}.sql").write_text(
                 f"select * from {{{{ ref('case_{number}') }}}}"
             )
@@ -263,7 +265,8 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
         project, "build", "--exclude", "not_built", profiles=profiles, env=env, check=False
     )
     messages = {name: result["message"] or "" for name, result in run.results().items()}
-    # of a model that is compiled where another reads it, or for each batch, dbt tells nothing there
+    # these models are compiled in another model, or once for each batch, so dbt reports no message
+    # for them
     for number, case in enumerate(CASES):
         name = f"case_{number}"
         if case.materialized == "ephemeral":
@@ -283,7 +286,7 @@ def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
     ],
 )
 def test_message_teaches(messages: dict[str, str], number: int, case: WrongCall) -> None:
-    """It is an error of compilation: what was given, what is accepted, an example."""
+    """The error is from compilation: what was given, what is accepted, an example."""
     message = messages[f"case_{number}"]
     assert message.strip().startswith("Compilation Error"), message
     assert case.said in message

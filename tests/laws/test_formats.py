@@ -1,4 +1,4 @@
-"""Every format has a folder, and everything in the folder is read."""
+"""Every format has a folder, and every file in the folder is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_file_of_vectors_is_read(format_: Format) -> None:
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda one: one.decoder)
 def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
-    """Its id stands in the rows that are expected, so that a failure names it."""
+    """The id is in the expected rows, so that a failure names it."""
     for file in format_.vector_units:
         expected = {
             row["vector"]
@@ -47,5 +47,5 @@ def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
     ],
 )
 def test_vector(format_: Format, file: str, vector: Vector) -> None:
-    """The vector's result is what it says, without Spark."""
+    """The reference in Python gives the vector's result, without Spark."""
     format_.vectors[file](vector)

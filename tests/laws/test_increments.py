@@ -1,8 +1,9 @@
-"""Incremental models: after every run they are what a full refresh over all rows so far makes.
+"""Incremental models: after every run they equal a full refresh over all rows so far.
 
-Every format delivers raw rows of a simulated database in batches: shuffled, again and late, and
-rows leave the raw relation once they were read. After each batch (on Iceberg and Delta after the
-last one) every incremental model is compared with a table that reads every row delivered so far.
+Every format delivers raw rows of a simulated database in batches. Rows are shuffled, repeated and
+late, and leave the raw relation after they were read. Every incremental model is compared with a
+table that reads every row delivered so far. This is done after each batch; on Iceberg and Delta
+after the last one.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from kit.warehouse import Warehouse
 
 from laws.test_workloads import SEED
 
-# Current state and history know no format. So one format, with the narrowest table, has every kind
-# of model; the others have what their decoders make. `current` has its upstream's increments.
+# Current state and history do not depend on a format. So only the format with the narrowest table
+# has every kind of model; the others have the models of their decoders. `current` reads the
+# increments of its upstream.
 KINDS = {
     "parquet": (tuple(MODELS), ("changes", "quarantine", "current")),
     "iceberg": (("changes", "quarantine", "current", "history"), ("changes", "quarantine")),
     "delta": (("changes", "quarantine", "current", "history"), ("changes", "quarantine")),
 }
 
-# What docs/operations.md says to do now and then.
+# The regular maintenance of docs/operations.md.
 UPKEEP = {"parquet": (), "iceberg": upkeep("call"), "delta": upkeep("optimize", "vacuum")}
 
 
 def every_delivery(table_format: str) -> dict[str, Deliveries]:
-    """What each format delivers, by its name; on Iceberg and Delta in two batches."""
+    """The deliveries of each format, by its name; on Iceberg and Delta in two batches."""
     deliveries = {
         one.decoder: one.deliveries(random.Random(f"{SEED} {one.decoder} {table_format}"))
         for one in every_format()
@@ -43,7 +45,7 @@ def every_delivery(table_format: str) -> dict[str, Deliveries]:
 
 
 def in_two(deliveries: Deliveries) -> Deliveries:
-    """The same with all batches but the first in one."""
+    """The same with all batches except the first in one."""
     first, *others = deliveries.batches
     rest = {name: [row for batch in others for row in batch[name]] for name in first}
     return replace(deliveries, batches=[first, rest], leaves=(1,))
@@ -76,7 +78,7 @@ def run_in_batches(warehouse: Warehouse, home: Path) -> None:
                 rows[table] = batch.get(name, [])
                 leaving += [table] if number in one.leaves else []
         landing.deliver(rows, leaving)
-        # on Iceberg and Delta the tables built from every row come at the end alone
+        # on Iceberg and Delta the tables built from every row are only built at the end
         is_compared = warehouse.table_format == "parquet" or number == last
         warehouse.dbt(home, "run", *(() if is_compared else ("--exclude", "*_whole")))
         wrong = landing.differences() if is_compared else []
@@ -95,8 +97,8 @@ def test_runs_equal_a_full_refresh_on_a_table_format(lake: Warehouse, tmp_path: 
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg", "delta"])
-def test_deliveries_have_what_increments_are_about(table_format: str) -> None:
-    """Several batches, none empty, and rows that leave after they were read."""
+def test_deliveries_have_batches_and_rows_that_leave(table_format: str) -> None:
+    """Several batches, all with rows, and rows that leave after they were read."""
     for decoder, one in every_delivery(table_format).items():
         assert len(one.batches) >= (3 if table_format == "parquet" else 2), decoder
         assert all(batch["raw"] for batch in one.batches), decoder

@@ -1,4 +1,4 @@
-"""The simulation tells the truth: what it says in two ways agrees, and each rule has its example.
+"""The simulation is right: its two descriptions agree, and each rule has its example.
 
 Sections of the contract are cited as "rule n" (of its section 3).
 """
@@ -119,7 +119,7 @@ def test_current_state_is_the_last_state(workload: Workload) -> None:
 
 
 def events_of(*transactions: Sequence[Row]) -> list[Row]:
-    """Events from short ones: ``{"op": …, "id": …, "v": …, "w": …, "present": …, "was": …}``."""
+    """Events from a short form: ``{"op": …, "id": …, "v": …, "w": …, "present": …, "was": …}``."""
     events = []
     for commit, transaction in enumerate(transactions, start=1):
         for number, short in enumerate(transaction):
@@ -192,7 +192,7 @@ def test_rule_3_a_move_ends_one_key_and_begins_another() -> None:
         (1, 7, "1.0", "2.0", "insert", "update"),
         (2, 7, "2.0", None, "update", None),
     ]
-    # a null in the before image is unknown, and before images move nothing but updates
+    # a null in the before image is unknown, and only the before image of an update can move a row
     assert current([insert(1, 7)], [update(2, 8, was=None)]).keys() == {1, 2}
     assert current([insert(1, 7)], [insert(2, 8, was=1), load(3, 9, was=1)]).keys() == {1, 2, 3}
 
@@ -216,14 +216,14 @@ def test_rule_4_counts() -> None:
     assert current([insert(1, 1)], [insert(1, 2), TRUNCATE, insert(1, 3), delete(1)]) == {}
 
 
-def test_rule_5_odd_operations() -> None:
+def test_rule_5_unexpected_operations() -> None:
     assert versions([update(1, 1)], [delete(2)], [insert(1, 2)]) == [
         (1, 1, "1.0", "3.0", "update", "insert"),
         (1, 2, "3.0", None, "insert", None),
     ]
 
 
-def test_rule_6_truncate_ends_what_is_open_there() -> None:
+def test_rule_6_truncate_ends_open_versions() -> None:
     assert versions([insert(1, 1), TRUNCATE, insert(2, 2)], [TRUNCATE]) == [
         (1, 1, "1.0", "1.1", "insert", "truncate"),
         (2, 2, "1.2", "2.0", "insert", "truncate"),
@@ -233,12 +233,12 @@ def test_rule_6_truncate_ends_what_is_open_there() -> None:
     ]
 
 
-def test_rule_7_loads_are_on_top_of_what_is_before() -> None:
+def test_rule_7_loads_supersede_earlier_commits() -> None:
     rows = current([insert(1, 1), insert(2, 2)], [load(1, 5, present=["id", "v"])], [update(1, 6)])
     assert rows == {1: (6, None, "update", "3.0"), 2: (2, None, "insert", "1.1")}
 
 
-def test_rule_9_nothing_changed_nothing_made() -> None:
+def test_rule_9_no_change_no_version() -> None:
     assert current([insert(1, 1)], [update(1, 1)], [update(1, 2), update(1, 1)])[1][3] == "1.0"
     assert current([insert(1, 1)], [delete(1), insert(1, 1)])[1][3] == "1.0"
     assert len(versions([insert(1, 1)], [delete(1), insert(1, 1)])) == 2
@@ -246,18 +246,18 @@ def test_rule_9_nothing_changed_nothing_made() -> None:
     assert len(versions([insert(1, None)], [insert(1, 5, present=["id"])])) == 1
     nan = float("nan")
     assert len(versions([insert(1, nan)], [update(1, -nan)])) == 1
-    # only what is in the result is compared
+    # only the columns of the result are compared
     steps = [insert(1, 1, 1)], [update(1, 1, 2)], [update(1, 2, 2)]
     assert len(versions(*steps, columns=["w"])) == 2
     assert current(*steps, columns=[])[1] == (None, None, "insert", "1.0")
 
 
-def test_rule_10_what_an_insert_does_not_carry() -> None:
+def test_rule_10_missing_columns_of_an_insert() -> None:
     sparse = insert(1, 5, present=["ID", "V"])
     assert current([insert(1, 1, 1)], [sparse])[1][:2] == (5, 1)
     assert current([insert(1, 1, 1)], [delete(1), sparse])[1][:2] == (5, None)
     assert current([insert(1, 1, 1)], [insert(1, 2, 2), delete(1), sparse])[1][:2] == (5, 2)
-    # nor does an update take anything over from a deleted row
+    # an update does not take values from a deleted row either
     assert (
         current([insert(1, 1, 1)], [delete(1)], [update(1, 5, present=["id", "v"])])[1][1] is None
     )
@@ -294,7 +294,7 @@ def test_rule_12_deleted_keys_are_kept_with_their_last_version() -> None:
     ]
 
 
-def test_rule_13_a_move_takes_along_what_it_carries() -> None:
+def test_rule_13_missing_columns_of_a_move() -> None:
     move = update(2, 5, was=1, present=["id", "v"])
     assert current([insert(1, 1, 1)], [move])[2][:2] == (5, None)
     assert current([insert(1, 1, 1), insert(2, 2, 2)], [move])[2][:2] == (5, None)
@@ -309,7 +309,7 @@ def test_rule_14_times_are_attributes() -> None:
     assert second["cdc_valid_from"] is None and second["cdc_is_current"]
 
 
-def test_what_ended_a_version_at_granularity_commit() -> None:
+def test_the_end_of_a_version_at_granularity_commit() -> None:
     def ended_by(*changes: Row) -> Any:
         return versions([insert(1, 1)], changes, granularity="commit")[0][5]
 
@@ -325,7 +325,7 @@ def test_what_ended_a_version_at_granularity_commit() -> None:
 
 @given(table=tables, seed=seeds, transactions=st.integers(1, 12), granularity=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_odd_events_make_sound_tables(
+def test_unexpected_events_make_sound_tables(
     table: Table, seed: int, transactions: int, granularity: bool
 ) -> None:
     events = random_events(random.Random(seed), table, transactions=transactions)
@@ -353,7 +353,7 @@ def test_odd_events_make_sound_tables(
     assert rows == apply_events.history(events, table.key, granularity=name)
 
 
-def test_odd_events_are_odd_and_typed() -> None:
+def test_unexpected_events_are_typed() -> None:
     events = random_events(random.Random(3), POSITIONS, transactions=300)
     assert {event["cdc_operation"] for event in events} == (
         {"load", "insert", "update", "delete", "truncate"}

@@ -1,4 +1,4 @@
-"""The dbt unit tests of the macros: the rules of the apply macros, and those of every format."""
+"""The dbt unit tests of the macros: the rules of the apply macros, and of every format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def results(
     warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, dict[str, Any]]:
-    """Run the unit tests of this session in a warehouse that has no table.
+    """Run the unit tests of this session in a warehouse without tables.
 
     Unit tests of one model share a temporary view, so they run one after the other. Two processes
     run different models at a time.

@@ -1,7 +1,7 @@
-"""Generated workloads: what is built over Thrift equals the simulated database, cell by cell.
+"""Generated workloads: the models built over Thrift equal the simulated database in every cell.
 
-Each case is a source table with many transactions. Its change table (or, for cases that no source
-of ours writes, its change events) goes through the macros in one dbt run; every result is compared
+Each case is a source table with many transactions. Its change table goes through the macros in one
+dbt run; for cases that none of our sources writes, its change events do. Every result is compared
 with the simulation. `SPARK_CDC_SEED` (a number, 0 by default) makes other workloads.
 """
 
@@ -43,7 +43,7 @@ COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows
 
 @dataclass
 class Project:
-    """A dbt project of its own, and what its models must come out as."""
+    """A dbt project of its own, and the expected rows of its models."""
 
     home: Path
     inputs: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Project:
         suffixes: Sequence[str] = ("current", "with_deleted", "history", "events"),
         null_keys: bool = False,
     ) -> None:
-        """Current state and history of change events, in every form, with what they must be."""
+        """Current state and history of change events in every form, with the expected rows."""
         key = list(table.key)
         narrow = list(dict.fromkeys([*key, list(table.columns)[-1]]))
         state, history = "spark_cdc.current_state", "spark_cdc.history"
@@ -105,14 +105,14 @@ class Project:
                 self.model(f"{name}_{suffix}", call, columns, rows)
 
     def events(self, name: str, table: database.Table, **options: Any) -> None:
-        """A case of odd change events: sparse, of unknown keys, onto existing keys."""
+        """A case of unexpected change events: sparse, of unknown keys, onto existing keys."""
         events = random_events.random_events(random.Random(f"{SEED} {name}"), table, **options)
         columns = random_events.event_columns(table)
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
 
     def null_keys(self, name: str, table: database.Table, **options: Any) -> None:
-        """The same where null is a value of keys: of each column of the key some are null."""
+        """The same with null as a value of keys: each key column is null in some rows."""
         events = random_events.random_events(random.Random(f"{SEED} {name}"), table, **options)
         some = {column: {event[column] for event in events} - {None} for column in table.key}
         nulled = {column: set(sorted(values)[::3]) for column, values in some.items()}
@@ -123,7 +123,7 @@ class Project:
         self.applied(name, table, f"source('inputs', '{name}')", events, null_keys=True)
 
     def case(self, format_: Format, case: Case, suffixes: Sequence[str]) -> None:
-        """A simulated source table: change events, quarantine, counts, and what is built."""
+        """A simulated source table: change events, quarantine, counts, and the models."""
         for name, relation in case.relations.items():
             self.input(f"{case.name}__{name}", relation.columns, relation.rows)
         arguments = case.arguments
@@ -145,7 +145,7 @@ class Project:
 
 
 def check_case(case: Case) -> None:
-    """What a format's folder expects follows from the simulated database, and adds up."""
+    """The expected rows of a format's folder follow from the simulated database, and add up."""
     counts = dict(case.raw_counts)
     assert counts["raw_rows"] == len(case.relations["raw"].rows)
     assert counts.pop("raw_rows") == sum(counts.values())
@@ -159,7 +159,7 @@ def cases(project: Project) -> None:
     for format_ in every_format():
         for number, case in enumerate(format_.cases(SEED)):
             check_case(case)
-            # the other forms know no format: each has them of its first case
+            # the other forms do not depend on the format: the first case of each format has them
             more = () if number else ("with_deleted", "events")
             project.case(format_, case, ("current", "history", *more))
     project.events("sparse", database.ORDERS, transactions=80, key_space=10)

@@ -1,1 +1,1 @@
-"""The project by itself, and as a package in a project of a user."""
+"""The project by itself, and as a package in a user's project."""

@@ -1,4 +1,4 @@
-"""The SQL of README and docs: compiled in a project of a user's, and resolved by Spark."""
+"""The SQL of README and docs: compiled in a user's project, and resolved by Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOCUMENTED = ROOT / "tests" / "package" / "documented.yml"
 SCHEMA = "documented"
 LANDING = "erp_landing"  # as the pages name it
 
-# What the pages refer to: the blocks of the README with these names.
+# Blocks of the README to which the pages refer, by these names.
 MODELS = ("orders__changes", "orders", "orders__history")
 
 
@@ -31,7 +31,7 @@ def documented(block: Block) -> str | None:
 
 
 def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
-    """Every block compiles as a model. Spark resolves each select, of tables without rows."""
+    """Every block compiles as a model. Spark resolves each select on empty tables."""
     found = {named(block): block for page in pages_of_docs() for block in blocks(page)}
     found = {name: block for name, block in found.items() if block.tag == "sql"}
     assert len(found) > 20
@@ -63,7 +63,7 @@ def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
     for name, block in found.items():
         sql = (compiled / f"{name}.sql").read_text()
         if not re.match(r"(--.*\n|\s)*(select|with)\b", sql):
-            continue  # a statement of a table format, or none
+            continue  # a statement of a table format; empty for other blocks
         try:
             columns = [row[:2] for row in warehouse.sql(f"describe query {sql}")]
             resolved += 1
@@ -78,13 +78,13 @@ def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
 
 
 def drop_tables(warehouse: Warehouse) -> None:
-    """Drop what `make_tables` made, also in an earlier run that failed."""
+    """Drop the relations of `make_tables`, even from an earlier run that failed."""
     for schema in (SCHEMA, LANDING):
         warehouse.sql(f"drop schema if exists {schema} cascade")
 
 
 def make_tables(warehouse: Warehouse) -> None:
-    """Make the tables that the pages read, without rows."""
+    """Create the tables that the pages read, without rows."""
     read = yaml.safe_load(DOCUMENTED.read_text())
     tables = [(SCHEMA, model) for model in read["models"]]
     tables += [(LANDING, table) for source in read["sources"] for table in source["tables"]]

@@ -1,4 +1,4 @@
-"""What `make check ONLY=…` makes of a name."""
+"""The plan of `make check ONLY=…` for a name."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_models_that_changed_are_linted() -> None:
 
 
 def test_tests_of_a_module_run_in_one_process(tmp_path: Path) -> None:
-    """Else each process would have each server, project and cluster of a module."""
+    """Otherwise each process would have its own server, project and cluster for a module."""
     for name in ("one", "two"):
         test = "import os, pytest\n@pytest.mark.parametrize('n', range(4))\ndef test(n):\n"
         test += f"    open(r'{tmp_path}/{name}.told', 'a').write(os.environ['PYTEST_XDIST_WORKER'])"

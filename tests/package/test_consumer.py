@@ -1,4 +1,4 @@
-"""The package in a project of a user's: compiled on an empty warehouse, tested, run."""
+"""The package in a user's project: compiled on an empty warehouse, tested, run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def consumer(warehouse: Warehouse) -> Path:
 
 @pytest.fixture
 def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
-    """Make the user's source tables, without rows, and give the schema to build in."""
+    """Create the user's source tables, without rows, and give the schema for the models."""
     headers = (
         "header__change_seq string, header__change_oper string, header__change_mask string,"
         " header__transaction_id string, header__timestamp timestamp"
@@ -89,7 +89,7 @@ def test_text_without_a_zone_is_utc_in_every_zone(lake: Warehouse, tmp_path: Pat
 
 
 def show(warehouse: Warehouse, consumer: Path, select: str) -> dict[str, str | None]:
-    """Run a query of one row, in which macros stand, and give that row."""
+    """Run a query of one row, which may call macros, and give that row."""
     shown = warehouse.dbt(consumer, "--quiet", "show", "--inline", select, "--output", "json")
     row: dict[str, str | None] = json.loads(shown.output[shown.output.index("{") :])["show"][0]
     return row
@@ -117,7 +117,7 @@ INEXACT = [
 ]
 
 
-def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consumer: Path) -> None:
+def test_a_value_is_exactly_of_its_type_or_null(warehouse: Warehouse, consumer: Path) -> None:
     values = ", ".join(
         f"cast({{{{ spark_cdc._typed({json.dumps(value)}, '{there}', '{wanted}') }}}} as string)"
         f" as c{number}"
@@ -127,7 +127,7 @@ def test_a_value_is_exactly_one_of_its_type_or_none(warehouse: Warehouse, consum
     assert list(row.values()) == [expected for *_, expected in INEXACT]
 
 
-# Some two thousand events on keys that a transaction often names twice, in all combinations.
+# Some two thousand events on keys that occur twice in a transaction, in all combinations.
 EVENTS = """
 create table consumer_ways.changes using parquet as
 with picked as (
@@ -149,13 +149,13 @@ select
     key as id,
     a
 from picked"""
-# A truncate of a table that is empty has no effect, but sends each key the long way.
+# A truncate of an empty table has no effect, but makes each key a complex one.
 TRUNCATED = """
 create view consumer_ways.truncated as select * from consumer_ways.changes union all
 select 'truncate', '', '', timestamp_seconds(0), null, null, null, null"""
 
 
-def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path) -> None:
+def test_plain_and_complex_keys_have_the_same_result(warehouse: Warehouse, consumer: Path) -> None:
     warehouse.sql("create schema consumer_ways", EVENTS, TRUNCATED)
     ways = [
         f"api.Relation.create(schema='consumer_ways', identifier='{name}')"
@@ -163,7 +163,7 @@ def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path)
     ]
     columns = [
         "(select count(distinct cdc_key_hash) from ({{ spark_cdc._effects(there, table) }}"
-        " {{ spark_cdc._entangled_transactions(table, 'effects', 'false') }})) as entangled"
+        " {{ spark_cdc._complex_transactions(table, 'effects', 'false') }})) as complex_keys"
     ]
     for number, call in enumerate(
         ("history({}, ['id'])", "history({}, ['id'], granularity='event')")
@@ -177,7 +177,7 @@ def test_plain_keys_come_out_as_the_others(warehouse: Warehouse, consumer: Path)
     table += "{% set table = spark_cdc._changed_table('history', there, ['id'], none) %}"
     select = f"{{% if execute %}}{table} select {', '.join(columns)} {{% endif %}}"
     row = show(warehouse, consumer, select)
-    assert 100 < int(row.pop("entangled") or 0) < 500
+    assert 100 < int(row.pop("complex_keys") or 0) < 500
     assert set(map(str, row.values())) == {"0"}
 
 
@@ -199,7 +199,7 @@ def test_nested_types_have_several_spellings(warehouse: Warehouse, consumer: Pat
 def test_structs_are_quarantined_verbatim(
     warehouse: Warehouse, consumer: Path, sources: str
 ) -> None:
-    """One that is named as its relation, and one of which Spark does not describe all fields."""
+    """A column with the name of its relation, and one with more fields than Spark describes."""
     fields = ", ".join(f"f{number}: int" for number in range(30))
     values = ", ".join(f"'f{number}', {number}" for number in range(30))
     warehouse.sql(
@@ -223,8 +223,8 @@ def test_structs_are_quarantined_verbatim(
 # A user's own models
 
 
-def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
-    """Models, seeds and tests of the package's own demo are not those of the consumer."""
+def test_only_the_macros_are_installed(warehouse: Warehouse, consumer: Path) -> None:
+    """Models, seeds and tests of the package's own demo do not exist for the consumer."""
     listed = warehouse.dbt(consumer, "ls", "--output", "name", "--quiet").output.split()
     assert {"orders__changes", "odd__history"} <= set(listed)
     paths = warehouse.dbt(consumer, "ls", "--output", "selector", "--quiet").output.split()
@@ -233,7 +233,7 @@ def test_only_the_macros_come_in(warehouse: Warehouse, consumer: Path) -> None:
 
 
 def test_compiles_without_a_connection(warehouse: Warehouse, consumer: Path) -> None:
-    """Where YAML declares all columns; nobody listens at the port."""
+    """YAML declares all columns; no server listens at the port."""
     options = ["--no-introspect", "--no-populate-cache"]
     done = warehouse.dbt(consumer, "compile", *options, *OWN, env={"SPARK_CDC_PORT": "1"})
     compiled = done.target / "compiled" / "consumer" / "models" / "own"
@@ -257,11 +257,11 @@ def test_without_a_connection_columns_have_to_be_declared(
         env={"SPARK_CDC_PORT": "1"},
         check=False,
     )
-    said = "is not asked for its columns (--no-introspect), and has none declared"
+    said = "is not queried for its columns (--no-introspect), and its YAML declares no columns"
     assert done.code != 0 and said in done.output
 
 
-# Views over views of a decoder, and over its table. Of no model the warehouse is asked.
+# Views over views of a decoder, and over its table. The warehouse is not asked for any model.
 VIEWS = {
     "changes": "view",
     "over": "view",
@@ -349,7 +349,7 @@ NEVER_BUILT_MODELS = {
 }
 
 
-def test_what_was_never_built_ends_no_documentation(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_docs_are_generated_without_built_tables(warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text(
         "name: never_built\nprofile: consumer\nmodels: {+materialized: table}\n"
     )
@@ -368,7 +368,7 @@ def test_what_was_never_built_ends_no_documentation(warehouse: Warehouse, tmp_pa
     assert set(done.artifact("catalog")["nodes"]) == {"model.never_built.there"}
     tests = "test_type:generic"
     warehouse.dbt(tmp_path, "compile", "--select", tests, **settings)
-    # what is run says what is wrong
+    # running them says what is wrong
     done = warehouse.dbt(tmp_path, "test", "--select", tests, check=False, **settings)
     assert done.code != 0 and "neither exists nor has declared columns" in done.output
     done = warehouse.dbt(tmp_path, "compile", "--select", "current", check=False, **settings)
@@ -390,7 +390,7 @@ def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) 
 
 
 def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str) -> None:
-    """`--empty` makes every table, with its types and no row; a run makes the rows; views too."""
+    """`--empty` makes every table, with its types and no row; a run adds the rows; views too."""
     env = {"SPARK_CDC_SCHEMA": sources}
     warehouse.sql(
         "insert into consumer_built_erp.orders__ct select seq, oper, mask, tx, null, id, status,"
@@ -445,7 +445,7 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
 
 
 def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sources: str) -> None:
-    """It is right in increments as it stands; a sequence that cannot be one stops the run."""
+    """An incremental model is right without dependencies; an invalid sequence stops the run."""
     env = {"SPARK_CDC_SCHEMA": sources}
     audit = ("run", "--select", "path:models/audit")
     table = "insert into consumer_built_erp.audit values "
@@ -481,7 +481,7 @@ def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sour
     )
 
 
-def test_the_example_is_what_is_built() -> None:
+def test_the_example_is_the_built_decoder() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     assert (CONSUMER / "macros" / "audit_log.sql").read_text() in text
 
@@ -489,7 +489,7 @@ def test_the_example_is_what_is_built() -> None:
 def test_rows_of_a_full_load_as_the_docs_have_it(
     warehouse: Warehouse, consumer: Path, sources: str
 ) -> None:
-    """Each row has a sequence of its own, below all changes; also of a key of several columns."""
+    """Each row has its own sequence, less than all changes; also if the key has several columns."""
     text = (ROOT / "docs" / "formats" / "qlik_change_table.md").read_text()
     recipe = text.split("-- models/orders__all_changes.sql\n", 1)[1].split("```", 1)[0]
     recipe = recipe.split("}}\n", 1)[1].replace("erp_landing.orders", "consumer_built_erp.orders")
@@ -524,7 +524,7 @@ def test_rows_of_a_full_load_as_the_docs_have_it(
 def test_a_transaction_too_large_for_one_task(
     warehouse: Warehouse, consumer: Path, sources: str
 ) -> None:
-    """All its changes have one commit, and each update its before image."""
+    """All changes have one commit, and each update its before image."""
     warehouse.sql(
         "insert into consumer_built_erp.orders__ct select"
         " concat('2022031508150200', lpad(cast(id div 2 as string), 19, '0')),"
@@ -543,7 +543,7 @@ def test_a_transaction_too_large_for_one_task(
 
 
 def contents(warehouse: Warehouse, schema: str) -> dict[str, list[str]]:
-    """Read what some of the user's models hold, but for the run that built it."""
+    """Read the tables of some of the user's models, without the run that built them."""
     columns = {
         "orders__changes": "* except (cdc_batch)",
         "orders": "*",

@@ -22,20 +22,20 @@ SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", "--exclude", "
 
 @dataclass(frozen=True)
 class Session:
-    """`dbt build` of the project in a Spark session, which goes on beside the tests."""
+    """`dbt build` of the project in a Spark session, which runs while the tests run."""
 
     home: Path
     build: subprocess.Popen[bytes]
     prefixes: tuple[str, ...]
 
     def tables(self, schema: str) -> Path:
-        """Wait for its end, and give the folder that has the tables."""
+        """Wait for its end, and give the folder with the tables."""
         code = self.build.wait()
         assert code == 0, (self.home / "output").read_text(encoding="utf-8")
         return self.home / "spark" / "warehouse" / f"{schema}.db"
 
 
-# The data tests of some tables are enough: the tables are compared with those that passed all.
+# The data tests of some tables are enough: the tables are compared with tables that passed all.
 TESTED = "demo_orders__ct+"
 # Tables of every type, and streams; in `make test-all` all tables.
 FAMILIES = (
@@ -52,10 +52,10 @@ FAMILIES = (
 def in_session(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Session]:
-    """The project in a session: what is named with one of these prefixes."""
+    """The project in a session: the nodes with one of these prefixes."""
     home = tmp_path_factory.mktemp("session")
     given = (PROFILES / "profiles.yml").read_text()
-    # another time zone than the server's, which no result may depend on
+    # another time zone than the server's: no result may depend on it
     settings_of_spark = (
         "{spark.sql.shuffle.partitions: '2', spark.sql.session.timeZone: Asia/Kolkata}"
     )
@@ -110,7 +110,7 @@ def differences(
             continue
         columns = [f"`{column}`" for column in node["columns"] if column != "cdc_batch"]
         names = ", ".join(columns)
-        # an incremental model's rows lie in a folder that has the time of the run in its name
+        # an incremental model's rows are in a folder with the time of the run in its name
         *_, stored = sorted(folder.glob(name)) or sorted(folder.glob(f"{name}__cdc_[0-9]*"))
         here = f"select {names} from {SCHEMA}.{name}"
         there = f"select {names} from parquet.`{stored}`"
@@ -134,7 +134,7 @@ def test_a_table_format_gives_the_same_tables(
 ) -> None:
     parquet = warehouse.home / "server" / "warehouse" / f"{SCHEMA}.db"
     given = ["--vars", f"{{spark_cdc_file_format: {lake.table_format}}}"]
-    # The seed is loaded over a table that is there. Second runs of models are in laws/.
+    # The seed is loaded over an existing table. Second runs of models are in laws/.
     seed = f"{SCHEMA}.demo_orders__ct"
     lake.sql(
         f"create schema if not exists {SCHEMA}",
@@ -155,7 +155,7 @@ def version_in(folder: Path) -> str:
     return pyspark.version
 
 
-# What runs on a Spark without Arrow table functions: all but streams of GBase.
+# The nodes for a Spark without Arrow table functions: all except streams of GBase.
 CHANGE_TABLES = ("--select", "demo_orders__ct+", "--exclude", "test_type:data")
 
 
@@ -186,7 +186,7 @@ def test_another_spark_gives_the_same_tables(
 
 
 def check_without_functions(lake: Warehouse, version: str) -> None:
-    """What needs a newer Spark is left out, one line says so, and a model that calls it stops."""
+    """Nodes for a newer Spark are left out, one line says so, and a model that calls them stops."""
     log = (lake.home / "server" / "spark.log").read_text()
     [line] = [line for line in log.splitlines() if "left out" in line]
     assert "need Spark 4.1" in line and "spark_cdc_gbase_changes" in line

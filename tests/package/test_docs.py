@@ -22,6 +22,7 @@ from kit.pages import (
     links,
     prose,
     sentences,
+    sentences_of_comments,
     words,
 )
 from kit.warehouse import ROOT
@@ -31,7 +32,7 @@ from scripts import reference
 
 # Each heading of a page in docs/formats, in this order.
 HEADINGS = ["What lands", "How it is read", "Quarantine codes", "Limits", "How to get it"]
-# What a block may be. A `text` is a fragment; a `jinja` is built in another test.
+# The kinds of blocks. A `text` is a fragment; a `jinja` is built in another test.
 TAGS = {"sql", "yaml", "sh", "python", "mermaid", "text", "jinja"}
 
 
@@ -104,6 +105,37 @@ def test_sentences_are_short(page: Path) -> None:
     assert not long
 
 
+# Files whose comments are still to be written again.
+NOT_YET = {"_netiq_event_log.sql", "netiq_event_log.sql", "_values.sql"}
+
+
+def test_sentences_of_comments_are_short() -> None:
+    files = [file for file in ROOT.glob("macros/*/*.sql") if file.name not in NOT_YET]
+    found = [(file.name, each) for file in files for each in sentences_of_comments(file)]
+    assert len(found) > 500
+    assert not [(name, each) for name, each in found if words(each) > 30]
+
+
+def test_words_of_place_are_not_used_for_logic() -> None:
+    """Nor are the other expressions that make a reader stumble."""
+    wrong = r"\b(anew|behind|beside|lies|stands(?! for)|that of|those which|amid|(is|are) none)\b"
+    files = [file for file in ROOT.glob("macros/*/*.sql") if file.name not in NOT_YET]
+    found = [(file.name, each) for file in files for each in sentences_of_comments(file)]
+    assert not [(name, each) for name, each in found if re.search(wrong, each)]
+
+
+def test_sentences_of_comments_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "macro.sql"
+    file.write_text(
+        "{#- One\n    sentence. Two `x. Y`.\n\n    A list:\n      a  item\n      b  other -#}\n"
+        "select 1  -- not this\n    -- of three\n    -- lines. End\nfrom x\n"
+    )
+    assert list(sentences_of_comments(file)) == [
+        *("One sentence.", "Two Code.", "A list:", "a item", "b other"),
+        *("of three lines.", "End"),
+    ]
+
+
 def test_sentences_are_found(tmp_path: Path) -> None:
     """Wrapped lines are one sentence; an item of a list begins another; tables have none."""
     page = tmp_path / "page.md"
@@ -125,11 +157,11 @@ def test_each_decoder_has_a_page(decoder: str) -> None:
     assert f"(docs/formats/{decoder}.md)" in README.read_text()
 
 
-def test_every_property_and_side_table_is_told() -> None:
+def test_every_property_and_side_table_is_documented() -> None:
     text = (ROOT / "docs" / "incremental.md").read_text()
     macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").glob("*.sql"))
     properties = set(re.findall(r"'(spark_cdc\.[a-z_]+)'", macros))
-    tables = set(re.findall(r"_helper\('([a-z]+)_?'", macros))
+    tables = set(re.findall(r"_side_table\('([a-z]+)_?'", macros))
     assert len(properties) > 10 and len(tables) > 10
     missing = [name for name in sorted(properties) if f"`{name}`" not in text]
     missing += [name for name in sorted(tables) if f"`<model>__cdc_{name}" not in text]
@@ -147,7 +179,7 @@ def test_blocks_say_what_they_are(page: Path) -> None:
 
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=lambda block: block.name)
 def test_yaml(block: Block) -> None:
-    """It can be parsed, and the tests of the package that it names are there."""
+    """It can be parsed, and the tests of the package that it names exist."""
     assert isinstance(yaml.safe_load(block.text), dict)
     tests = set(re.findall(r"\bspark_cdc\.(\w+)", block.text))
     files = {path.stem for path in (ROOT / "macros" / "generic_tests").glob("*.sql")}
@@ -156,7 +188,7 @@ def test_yaml(block: Block) -> None:
 
 @pytest.mark.parametrize("block", all_blocks("python"), ids=lambda block: block.name)
 def test_python(block: Block) -> None:
-    """It can be parsed, and what it imports from the package is there."""
+    """It can be parsed, and the names that it imports from the package exist."""
     for node in ast.walk(ast.parse(block.text)):
         if isinstance(node, ast.ImportFrom):
             module = __import__(str(node.module), fromlist=["x"])
@@ -177,7 +209,7 @@ def commands_of(block: Block) -> Iterator[list[str]]:
                 command.append(word)
 
 
-# Of the system, or of other projects.
+# Programs of the system, or of other projects.
 FOREIGN = {"python3", ".", "pip", "export", "echo", "uvx", "beeline", "pre-commit"}
 
 

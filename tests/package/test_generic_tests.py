@@ -1,4 +1,4 @@
-"""The generic tests: over which rows they pass, and which they find."""
+"""The generic tests: the rows over which they pass, and the rows that they find."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
         " (4, '', '1', '2', false, 'delete')",
     ),
 }
-# What the YAML says of a table's columns, where it is something else.
+# The YAML of a table's columns, if it differs from the table.
 DECLARED = {
     "lengths": TABLES["lengths"][0]
     | {
@@ -135,7 +135,7 @@ for _format in every_format():
 def results(
     warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, Any]]:
-    """Run every case, each as a test of a source of one project, and give what dbt says of each."""
+    """Run every case, each as a test of a source of one project, and give dbt's result for each."""
     project = tmp_path_factory.mktemp("generic_tests")
     (project / "models").mkdir()
     (project / "dbt_project.yml").write_text(
@@ -177,7 +177,7 @@ def results(
     "number", range(len(CASES)), ids=[f"{case[1]}: {case[0]}" for case in CASES]
 )
 def test_finds(warehouse: Warehouse, results: dict[str, dict[str, Any]], number: int) -> None:
-    """It finds the rows that are wrong, and no other."""
+    """The test finds the wrong rows, and no others."""
     result = results[f"case_{number}"]
     assert result["status"] in ("pass", "fail"), result["message"]
     found = warehouse.sql(result["compiled_code"])
@@ -201,10 +201,10 @@ def test_rows_have_a_name_for_each_value(
     ]
 
 
-def test_hint_names_what_may_be_wrong(
+def test_hint_names_possible_errors(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
-    """Columns that are no columns of the table, and large objects, beside the header columns."""
+    """Columns that do not belong to the table, and large objects, next to the header columns."""
     number = next(number for number, case in enumerate(CASES) if case[0] == "landed")
     ((hint,),) = warehouse.sql(f"select hint from ({code_of(results, number)})")
     for argument in ("header_prefix", "header_columns", "columns", "leave_out"):
@@ -214,7 +214,7 @@ def test_hint_names_what_may_be_wrong(
 def test_hint_names_the_byte_order(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
-    """Also of a mask that lost a zero before its first digit."""
+    """Also for a mask that lost a zero before its first digit."""
     number = next(number for number, case in enumerate(CASES) if case[0] == "little")
     ((hint,),) = warehouse.sql(f"select hint from ({code_of(results, number)})")
     assert "mask_byte_order='little'" in hint
@@ -230,7 +230,7 @@ def test_hint_names_the_byte_order(
 def test_hint_names_the_number_of_header_columns(
     warehouse: Warehouse, results: dict[str, dict[str, Any]], table: str, named: dict[str, int]
 ) -> None:
-    """The one that fits the most inserts, where one does."""
+    """The number that fits the most inserts, if one does."""
     number = next(number for number, case in enumerate(CASES) if case[0] == table)
     hints = [row[0] for row in warehouse.sql(f"select hint from ({code_of(results, number)})")]
     assert {text: sum(text in hint for hint in hints) for text in named} == named

@@ -1,4 +1,4 @@
-"""The SQL that dbt compiles is laid out well, in the demo and in a user's project."""
+"""The SQL that dbt compiles has a good layout, in the demo and in a user's project."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kit.units import write_project
 from kit.warehouse import ROOT, DbtRun, Warehouse, link_package
 
 CONSUMER = ROOT / "tests" / "consumer"
-# Tests of dbt's, which nobody here lays out.
+# dbt's own tests, whose layout is not ours.
 OF_DBT = ("not_null_", "unique_", "accepted_values_", "relationships_")
 
 
 def compiled_files(run: DbtRun) -> set[Path]:
-    """Find the SQL that a run has compiled of one project. No model may lack it."""
+    """Find the compiled SQL of one project. No model may lack it."""
     manifest = run.artifact("manifest")
     folder = run.target / "compiled" / manifest["metadata"]["project_name"]
     found = {path for path in folder.rglob("*.sql") if not path.name.startswith(OF_DBT)}
@@ -32,7 +32,7 @@ def compiled_files(run: DbtRun) -> set[Path]:
 def compiled(
     warehouse: Warehouse, built: DbtRun, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Path]:
-    """The compiled SQL of three projects: the demo, a user's with odd names, the unit tests'."""
+    """The compiled SQL of three projects: the demo, a user's with unusual names, the unit tests."""
     link_package(CONSUMER)
     units = tmp_path_factory.mktemp("units") / "units"
     write_project(units)
@@ -42,7 +42,7 @@ def compiled(
         env = {"SPARK_CDC_SCHEMA": "consumer_nowhere", "DBT_TARGET_PATH": str(target)}
         without_tests = ["--exclude", "resource_type:test", "resource_type:unit_test"]
         found |= compiled_files(warehouse.dbt(project, "compile", *without_tests, env=env))
-    # what users write in decoders of their own is theirs
+    # users write decoders of their own as they like
     return sorted(path for path in found if path.parent.name != "audit")
 
 
@@ -51,17 +51,17 @@ def test_compiled_sql_is_laid_out_well(compiled: list[Path]) -> None:
     assert not findings, "\n".join(findings)
 
 
-# A line of its own kind is a fault in whichever line it is: `shapes` must not leave it out.
+# A line with a fault of its own, in any place: `shapes` must not leave it out.
 FAULT = "  SELECT"
 
 
 def test_every_line_of_compiled_sql_is_read(compiled: list[Path]) -> None:
-    """A fault seeded anywhere is in a text that no file without it has: sqlfluff reads that."""
+    """A fault anywhere in a file gives a text that other files lack, so sqlfluff reads it."""
     for path in compiled:
         sql = path.read_text(encoding="utf-8")
         known = {text for text, _ in shapes(sql)}
         lines = sql.split("\n")
-        # a few of each file, its first and last line among them
+        # a few lines of each file, its first and last among them
         for number in {*range(0, len(lines), max(1, len(lines) // 5)), len(lines) - 1}:
             seeded = [*lines[:number], lines[number] + FAULT, *lines[number + 1 :]]
             new = [text for text, _ in shapes("\n".join(seeded)) if text not in known]
@@ -112,7 +112,7 @@ from (
 ) as nested
 """.strip()
 
-# Where each of these takes the place of good text, sqlfluff finds a fault in that line.
+# If one of these replaces good text, sqlfluff finds a fault in that line.
 FAULTS = {
     "        cast(`c` as string) as `c`,": "        cast(`c` as STRING) as `c`,",
     "        cast(`d` as string) as `d`": "         cast(`d` as string) as `d`",
@@ -126,7 +126,7 @@ FAULTS = {
 
 
 def test_faults_are_found_where_they_are(tmp_path: Path) -> None:
-    """In one call: what is good, and each fault in a file of its own; lines are the file's own."""
+    """In one call: the good text, and each fault in its own file; lines are the file's own."""
     (tmp_path / "good.sql").write_text(GOOD)
     expected = set()
     for number, (good, bad) in enumerate(FAULTS.items()):
@@ -140,7 +140,7 @@ def test_faults_are_found_where_they_are(tmp_path: Path) -> None:
     assert places <= expected
 
 
-def test_a_shortened_list_in_a_union_is_no_fault(tmp_path: Path) -> None:
+def test_a_shortened_list_in_a_union_is_not_a_fault(tmp_path: Path) -> None:
     columns = [f"    {name}" for name in "abcd"]
     nulls = "    cast(null as int) as a, cast(null as int) as b, cast(null as int) as c, 1 as d"
     nulls = nulls.replace(", ", ",\n    ")

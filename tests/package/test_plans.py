@@ -1,7 +1,7 @@
 """Plans of the demo's compiled SQL.
 
-Tests elsewhere compare results. These look inside, because no result of a small table shows how
-often Spark sorts or sends the rows: on a large one that is most of the time that a run takes.
+Other tests compare results. No result of a small table shows how often Spark sorts or shuffles the
+rows, which takes most of the time on a large table. So these tests look inside.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def planned(warehouse: Warehouse, built: DbtRun, name: str) -> str:
     """The plan of a model of the demo, before Spark adapts it to small tables."""
     (compiled,) = (built.target / "compiled").rglob(f"models/**/{name}.sql")
     explain = f"explain {compiled.read_text(encoding='utf-8')}"
-    # An adaptive plan says so only once it has run, and small tables are joined without a shuffle.
-    # A setting holds for all clients.
+    # An adaptive plan says this only once it has run, and small tables are joined without a
+    # shuffle. A setting applies to all clients.
     settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"}
     sets = (f"set {name}={value}" for name, value in settings.items())
     ((plan,),) = warehouse.sql(*sets, explain)
@@ -27,7 +27,7 @@ def planned(warehouse: Warehouse, built: DbtRun, name: str) -> str:
 
 @pytest.mark.parametrize("name", ["demo_orders", "demo_orders__history"])
 def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: str) -> None:
-    """Plain keys and all others read one shuffle of the events, the widest there is."""
+    """Plain and complex keys read one shuffle of the events, which is the widest."""
     assert re.search(r"ReusedExchange \[.*cdc_after", planned(warehouse, built, name))
 
 
@@ -36,10 +36,10 @@ def test_effects_are_shuffled_once(warehouse: Warehouse, built: DbtRun, name: st
 def test_an_event_log_is_shuffled_once(
     warehouse: Warehouse, built: DbtRun, name: str, shuffles: int
 ) -> None:
-    """By key; by its record id only where that may stand on several rows. Nothing is crossed."""
+    """By key, and by record id only for ids that may be on several rows. There is no cross join."""
     plan = planned(warehouse, built, f"{name}__changes")
     assert len(re.findall(r"[^d]Exchange hashpartitioning\(cdc_key#", plan)) == shuffles
     whole = re.findall(r"FileScan parquet \S+demo_identities__log\[[^]]*new_value", plan)
-    assert len(whole) == 2  # the rows outside of those buckets, and those within
+    assert len(whole) == 2  # rows outside those buckets, and rows in them
     for word in ("Cartesian", "NestedLoop", "Python", "Arrow"):
         assert word not in plan

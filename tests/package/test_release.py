@@ -1,4 +1,4 @@
-"""`make release` in a repository of its own: what it writes, and when it refuses."""
+"""`make release` in a repository of its own: the changes that it makes, and its refusals."""
 
 from __future__ import annotations
 
@@ -141,6 +141,6 @@ def test_refusals(
 
 
 @pytest.mark.parametrize("arguments", [[], ["1.0"], ["v1.0.0"], ["1.0.0rc1"], ["01.0.0"]])
-def test_versions_that_are_none(repository: Path, arguments: list[str]) -> None:
+def test_invalid_versions_are_refused(repository: Path, arguments: list[str]) -> None:
     assert release.main(arguments, repository) == 1
     assert not git(repository, "tag", "--list")

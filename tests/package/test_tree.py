@@ -1,4 +1,4 @@
-"""What knows what: formats and the shared machinery are apart."""
+"""Formats and the shared machinery do not know each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kit.formats import decoders_built
 from kit.warehouse import ROOT
 
 MACROS = ROOT / "macros"
-# Products, and the decoders that are there.
+# Products, and the decoders of the package.
 FORMATS = {"qlik", "gbase", "informix", "netiq", "db2", "kafka", "avro", *decoders_built()}
 
 

@@ -1,4 +1,4 @@
-"""What the server remembers of a table does not depend on how a reader spells its name."""
+"""The server's caches of a table do not depend on how a reader spells its name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from kit.warehouse import Warehouse
 
-# What changes a table or a view, and the rows there are afterwards. Each is in a schema of its own:
-# Iceberg does not forget at once what `drop schema` drops.
+# Changes of a table or a view, and the rows after them. Each is in a schema of its own: Iceberg
+# does not forget at once the tables that `drop schema` drops.
 CHANGES: dict[str, tuple[str, list[int] | None]] = {
     "insert": ("insert into {table} values (2)", [1, 2]),
     "columns": ("alter table {table} rename column v to w", [1]),
@@ -19,7 +19,7 @@ CHANGES: dict[str, tuple[str, list[int] | None]] = {
 
 
 def values(warehouse: Warehouse, name: str) -> list[int] | None:
-    """The rows of a table as a reader sees them, None where there is none."""
+    """The rows of a table as a reader sees them; None if the table does not exist."""
     try:
         return sorted(row[0] for row in warehouse.sql(f"select * from {name}"))
     except Exception as error:
@@ -29,12 +29,12 @@ def values(warehouse: Warehouse, name: str) -> list[int] | None:
 
 
 def seen(warehouse: Warehouse, table: str) -> list[list[int] | None]:
-    """What readers see who spell the name in different ways."""
+    """The rows that readers see who spell the name in different ways."""
     return [values(warehouse, name) for name in (table, table.upper(), table.title())]
 
 
 def seen_after(warehouse: Warehouse, change: str) -> list[list[int] | None]:
-    """What readers see who saw the table before it changed."""
+    """The rows that readers see who saw the table before it changed."""
     table = f"caches_{change}.one"
     kind = "view" if change == "view" else "table"
     using = f"using {warehouse.table_format}" if kind == "table" else ""
@@ -53,7 +53,7 @@ def test_a_table_format_forgets_all_spellings(lake: Warehouse, change: str) -> N
     assert seen_after(lake, change) == [CHANGES[change][1]] * 3
 
 
-# of a table of parquet no column gets another name
+# columns of parquet tables cannot be renamed
 @pytest.mark.parametrize("change", [name for name in CHANGES if name != "columns"])
 def test_parquet_forgets_all_spellings(warehouse: Warehouse, change: str) -> None:
     assert seen_after(warehouse, change) == [CHANGES[change][1]] * 3
@@ -62,7 +62,7 @@ def test_parquet_forgets_all_spellings(warehouse: Warehouse, change: str) -> Non
 def test_files_that_others_land_are_seen_in_all_spellings(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    """Who lands them is another process; the macros have Spark look again."""
+    """Another process lands the files; the macros make Spark list them again."""
     place = f"(v int) using parquet location '{tmp_path / 'landed'}'"
     warehouse.sql(
         "create schema caches_landed",

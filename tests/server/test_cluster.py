@@ -1,7 +1,7 @@
 """A cluster: a standalone master and its workers, which have a Python of their own.
 
-All of it runs on this machine and listens on the loopback address alone. `make test` has one worker
-and the metastore of the server; `make test-all` has two workers and a metastore in PostgreSQL, too.
+All of it runs on this machine and listens only on the loopback address. `make test` has one worker
+and the metastore of the server. `make test-all` also has two workers and a metastore in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.server
 
 USER = "metastore"
 
-# Debian and Homebrew have them outside of PATH.
+# Debian and Homebrew do not put them on PATH.
 POSTGRESQL = max(
     (
         folder
@@ -61,7 +61,7 @@ POSTGRESQL = max(
 
 @dataclass(frozen=True)
 class Cluster:
-    """A master and its workers. Their files, and the work of the executors, lie in `folder`."""
+    """A master and its workers. Their files, and the files of the executors, are in `folder`."""
 
     url: str
     folder: Path
@@ -70,9 +70,9 @@ class Cluster:
 
     @property
     def options(self) -> list[str]:
-        """What the server needs to run on it."""
+        """The settings with which the server runs on the cluster."""
         options = ["--master", self.url, "--conf", "spark.driver.host=127.0.0.1"]
-        # An executor on each worker, and half of each worker: two servers find room.
+        # An executor on each worker uses half of the worker: so two servers have room.
         cores = 2 // len(self.workers)
         options += ["--conf", f"spark.executor.cores={cores}", "--conf", "spark.cores.max=2"]
         for process in ("driver", "executor"):
@@ -126,7 +126,7 @@ def executable(path: Path, *lines: str) -> None:
 
 
 def alive_workers(port: int) -> int | None:
-    """Ask the web page of a master how many workers it has; None where it does not answer."""
+    """Ask the web page of a master how many workers it has; None if it does not answer."""
     with (
         contextlib.suppress(OSError),
         urllib.request.urlopen(f"http://127.0.0.1:{port}/json/", timeout=5) as page,
@@ -162,8 +162,8 @@ def cluster(
 ) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
     port, page = free_port(), free_port()
-    # -S: what is installed as a mere link to its source, as `make env` does with the package, is
-    # not found; what lies in site-packages is, by PYTHONPATH.
+    # With -S a package that is only a link to its source, as `make env` installs it, is not found.
+    # Packages in site-packages are, by PYTHONPATH.
     (folder / "bin").mkdir()
     executable(
         folder / "bin" / "python3",
@@ -179,7 +179,7 @@ def cluster(
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": QUICK,
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
-        # not the server's
+        # not on the server
         "TZ": "Asia/Kolkata",
     }
     made = Cluster(f"spark://127.0.0.1:{port}", folder, environment, request.param)
@@ -193,7 +193,7 @@ def cluster(
             work = ["--cores", "4", "--memory", "2g", "--work-dir", str(folder / name)]
             worker = [f"{deploy}.worker.Worker", *address, "0", *work, made.url]
             daemons.enter_context(daemon(made, name, worker))
-        # Before that all executors would go to the first.
+        # Before that all executors would be on the first worker.
         assert wait_for(lambda: alive_workers(page) == len(made.workers), 60)
         yield made
 
@@ -202,7 +202,7 @@ def cluster(
 def postgres() -> Iterator[Postgres]:
     if not (POSTGRESQL / "initdb").exists():
         pytest.skip("there is no PostgreSQL (Debian, Ubuntu: sudo apt-get install postgresql)")
-    # It refuses to run as root, and its user sees nothing in the folders of root's tests.
+    # PostgreSQL refuses to run as root, and its user cannot read the folders of root's tests.
     user: dict[str, Any] = {}
     if os.geteuid() == 0:
         user = {"user": "postgres", "group": "postgres", "extra_groups": []}
@@ -263,11 +263,11 @@ def test_functions_run_in_the_python_of_the_workers(
     assert cluster.python("import pandas, pyarrow").returncode == 0
     query = "select spark_cdc_version(), count(*) from range(0, 1000, 1, 8) group by 1"
     assert on_cluster.sql(query) == [(__version__, 1000)]
-    # The executors'; the two above were in the zone of the workers.
+    # The time zones of the executors; the two above have the zone of the workers.
     assert "UTC" in cluster.python_starts()
 
 
-def test_demo_comes_out_the_same(
+def test_the_demo_has_the_same_result(
     cluster: Cluster, on_cluster: Warehouse, warehouse: Warehouse, built: DbtRun
 ) -> None:
     chosen = ["--select", "demo_orders__ct+", "--exclude", "test_type:data"]
@@ -277,7 +277,7 @@ def test_demo_comes_out_the_same(
     different = differences(on_cluster, built, parquet, made)
     assert not different, "\n".join(different)
     for name in cluster.workers:
-        # Whoever runs a task fetches it first.
+        # Whoever runs a task fetches the package first.
         assert list((cluster.folder / name).glob("app-*/*/spark_cdc_udfs.zip"))
 
 

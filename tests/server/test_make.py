@@ -1,4 +1,4 @@
-"""`make` and what it calls, where the machine is not as one would wish: without Spark."""
+"""`make` and its scripts on machines that lack something: without Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(path: Path, *lines: str, shell: str = "/bin/sh") -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with what the tests below need of one."""
+    """A checkout with the files that the tests below need."""
     made = tmp_path / "checkout"
     shutil.copytree(ROOT / "scripts", made / "scripts")
     shutil.copy(ROOT / "Makefile", made)
@@ -32,9 +32,9 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run(checkout: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command there, with the programs in `bin` before all others."""
+    """Run a command there, with the programs in `bin` first on PATH."""
     path = f"{checkout.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    # `make test` has variables for the makes that it calls, and these are none of them.
+    # `make test` sets variables for the makes that it calls; these tests run without them.
     others = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     return subprocess.run(
         command,
@@ -47,7 +47,7 @@ def run(checkout: Path, *command: str, **variables: str) -> subprocess.Completed
 
 
 def python_of(checkout: Path, version: tuple[int, int]) -> str:
-    """A Python that says it is of this version; the environment it makes has a pip that works."""
+    """A Python that claims this version; the environment that it makes has a pip that works."""
     path = checkout.parent / "bin" / "a-python"
     pretend = f"import sys; sys.version_info = {(*version, 0)}; exec(sys.argv[1])"
     program(
@@ -62,7 +62,7 @@ def python_of(checkout: Path, version: tuple[int, int]) -> str:
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 14)])
-def test_python_that_does_not_do_is_refused(checkout: Path, version: tuple[int, int]) -> None:
+def test_unsuitable_python_is_refused(checkout: Path, version: tuple[int, int]) -> None:
     done = run(checkout, "make", "env", f"PYTHON={python_of(checkout, version)}")
     assert done.returncode != 0
     assert "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make env" in done.stderr
@@ -70,13 +70,13 @@ def test_python_that_does_not_do_is_refused(checkout: Path, version: tuple[int, 
 
 
 @pytest.mark.parametrize("version", [(3, 10), (3, 13)])
-def test_python_that_does(checkout: Path, version: tuple[int, int]) -> None:
+def test_suitable_python_is_accepted(checkout: Path, version: tuple[int, int]) -> None:
     done = run(checkout, "make", "env", f"PYTHON={python_of(checkout, version)}")
     assert done.returncode == 0, done.stderr
     assert (checkout / ".venv" / ".made").exists()
 
 
-def test_environment_that_does_not_run_is_made_anew(checkout: Path) -> None:
+def test_environment_that_does_not_run_is_created_again(checkout: Path) -> None:
     python = f"PYTHON={python_of(checkout, (3, 13))}"
     assert run(checkout, "make", "env", python).returncode == 0
     (checkout / ".venv" / "kept").touch()
@@ -91,7 +91,7 @@ def test_environment_that_does_not_run_is_made_anew(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["/moved/python", "/bin/false"])
-def test_clean_goes_on_where_the_command_cannot_run(checkout: Path, shell: str) -> None:
+def test_clean_continues_if_the_command_cannot_run(checkout: Path, shell: str) -> None:
     program(checkout / ".venv" / "bin" / "spark-cdc-server", shell=shell)
     (checkout / ".spark-cdc").mkdir()
     done = run(checkout, "make", "clean")
@@ -101,7 +101,7 @@ def test_clean_goes_on_where_the_command_cannot_run(checkout: Path, shell: str) 
     assert not (checkout / ".spark-cdc").exists()
 
 
-def test_clean_ends_where_the_server_is_not_stopped(checkout: Path) -> None:
+def test_clean_ends_if_the_server_is_not_stopped(checkout: Path) -> None:
     does_not_stop = 'if [ "$1" = stop ]; then echo "pid 1 does not end" >&2; exit 1; fi'
     program(checkout / ".venv" / "bin" / "spark-cdc-server", does_not_stop)
     done = run(checkout, "make", "clean")
@@ -120,7 +120,7 @@ def test_clean_stops_the_server_of_make_check(checkout: Path) -> None:
     assert not (checkout / ".spark-cdc-check").exists()
 
 
-def test_clean_where_nothing_was_made(checkout: Path) -> None:
+def test_clean_before_anything_was_made(checkout: Path) -> None:
     done = run(checkout, "make", "clean")
     assert (done.returncode, done.stderr) == (0, "")
     assert "not stopped" not in done.stdout
@@ -130,7 +130,7 @@ def test_clean_where_nothing_was_made(checkout: Path) -> None:
 
 
 def debian(checkout: Path, package: str, user: int = 0) -> Path:
-    """A machine on which apt has only this package; the file in which it says what it did.
+    """A machine on which apt has only this package; gives the file with the log of apt.
 
     The Python has a package of ours that finds a Java when the package is installed.
     """
@@ -168,7 +168,7 @@ def java(checkout: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("package", ["openjdk-21-jre-headless", "openjdk-17-jre-headless"])
-def test_java_is_installed_where_it_is_missing(checkout: Path, package: str) -> None:
+def test_java_is_installed_if_it_is_missing(checkout: Path, package: str) -> None:
     told = debian(checkout, package)
     done = java(checkout)
     assert done.returncode == 0, done.stderr

@@ -51,7 +51,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment, with the package also where it is not installed."""
+    """The environment, with the package even if it is not installed."""
     package = Path(server.__file__).parents[1]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -100,12 +100,12 @@ def group(pid: int) -> list[str]:
         ["ps", "-A", "-ww", *columns], capture_output=True, text=True, check=True
     )
     rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
-    # A zombie (Z) has ended; it waits for whoever is process 1 here to notice.
+    # A zombie (Z) has ended; only process 1 has not noticed yet.
     return [row[-1] for row in rows if row[0] == str(pid) and not row[1].startswith("Z")]
 
 
 def assert_ended(pid: int, home: Home) -> None:
-    """Fail where the server `pid` left a lock, which its processes hold as long as they live."""
+    """Fail if the server `pid` left a lock, which its processes hold as long as they live."""
     assert not directory.held(home.lock)
     assert not directory.held(home.log)
     # The system lists a process for a moment after it has closed its files.
@@ -113,7 +113,7 @@ def assert_ended(pid: int, home: Home) -> None:
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A Java home whose `java` says that it is of `version`."""
+    """A Java home whose `java` claims this `version`."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -164,7 +164,7 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def other() -> Iterator[subprocess.Popen[str]]:
-    """A process that has by now the number of a server that ended."""
+    """A process that now has the number of a server that ended."""
     process = subprocess.Popen(["/bin/sleep", "60"], start_new_session=True, text=True)
     yield process
     process.kill()
@@ -172,7 +172,7 @@ def other() -> Iterator[subprocess.Popen[str]]:
 
 
 def freeze(process: subprocess.Popen[str]) -> None:
-    """Stop a process: TERM waits then, KILL does not."""
+    """Stop a process: TERM waits, KILL does not."""
     process.send_signal(signal.SIGSTOP)
     os.waitpid(process.pid, os.WUNTRACED)
 
@@ -238,12 +238,12 @@ def test_taken_port_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"port {port} on 127.0.0.1 is taken" in one_line(capsys.readouterr().err)
 
 
-def test_every_address_of_a_host_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_address_of_a_host_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(*addresses: tuple[int, str]) -> None:
         found = [(family, socket.SOCK_STREAM, 0, "", (host, port)) for family, host in addresses]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: found)
 
-    absent = (socket.AF_INET, "192.0.2.1")  # an address of documentation: nobody's
+    absent = (socket.AF_INET, "192.0.2.1")  # an address for documentation, which nobody has
     here = (socket.AF_INET, "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -283,7 +283,7 @@ def test_read_only_directory_gets_one_line(
     assert "Permission denied" in one_line(capsys.readouterr().err)
 
 
-def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     there = str(tmp_path / "none")
     assert server.main(["stop", "--dir", there]) == 0
     assert one_line(capsys.readouterr().out) == f"no server runs in {there}"
@@ -396,7 +396,7 @@ def test_lists_are_joined(home: Home) -> None:
     assert joined["spark.jars.packages"].split(",")[1:] == ["org.my:driver:1"]
 
 
-def test_everything_lies_in_the_directory_and_on_the_loopback(home: Home) -> None:
+def test_everything_is_in_the_directory_and_on_the_loopback(home: Home) -> None:
     plain = assembled(home)
     for key in ("spark.sql.warehouse.dir", "spark.local.dir", "spark.hadoop.hive.exec.scratchdir"):
         assert plain[key].startswith(str(home.root))
@@ -406,7 +406,7 @@ def test_everything_lies_in_the_directory_and_on_the_loopback(home: Home) -> Non
     assert "spark.driver.host" not in assembled(home, master="spark://there:7077")
 
 
-def test_ansi_is_on_but_for_sessions(home: Home) -> None:
+def test_ansi_is_on_except_in_sessions(home: Home) -> None:
     assert assembled(home)["spark.sql.ansi.enabled"] == "true"
     assert assembled(home, ansi=False)["spark.sql.ansi.enabled"] == "false"
 
@@ -438,7 +438,7 @@ def test_metastore_driver_is_fetched_unless_named(home: Home) -> None:
 
 def test_executors_of_a_cluster_have_settings_of_their_own(home: Home) -> None:
     there = assembled(home, master="spark://there:7077")
-    assert there["spark.pyspark.python"] == "python3"  # not the path of the driver's
+    assert there["spark.pyspark.python"] == "python3"  # not the path of the driver's Python
     assert there["spark.executorEnv.TZ"] == "UTC"
     assert "spark.sql.shuffle.partitions" not in there
     assert "spark.pyspark.python" not in assembled(home)
@@ -616,7 +616,7 @@ def test_stale_state_is_cleared_and_its_number_left_alone(
     assert other.poll() is None
 
 
-def test_half_a_state_is_none(home: Home) -> None:
+def test_half_a_state_is_ignored(home: Home) -> None:
     home.state.write_text('{"pid": 1')
     assert home.read() is None
     home.state.write_text(json.dumps({"pid": 1}))
@@ -642,7 +642,7 @@ def test_silent_server_is_not_answering(
     assert f"log: {home.log}" in said
 
 
-def test_server_that_does_not_heed_is_killed(
+def test_server_that_ignores_signals_is_killed(
     home: Home,
     holder: subprocess.Popen[str],
     capsys: pytest.CaptureFixture[str],
@@ -656,7 +656,7 @@ def test_server_that_does_not_heed_is_killed(
     assert home.read() is None
 
 
-def test_start_that_took_the_directory_is_no_old_server(
+def test_start_that_took_the_directory_is_not_an_old_server(
     home: Home,
     holder: subprocess.Popen[str],
     other: subprocess.Popen[str],
@@ -696,7 +696,7 @@ def test_group_that_may_not_be_signalled(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On macOS that is said of another user's, and of one of which all have just ended."""
+    """macOS says this for another user's group, and for one whose processes have just ended."""
 
     def forbid(pid: int, number: int) -> None:
         if ended:
@@ -724,8 +724,8 @@ def test_asking_does_not_lock(home: Home) -> None:
     os.close(directory.own(home))
 
 
-# A server: two JVMs, the second after the first was killed; of the others one dies before it has a
-# heap, one before it has a session, and two are none.
+# A real server: two JVMs, the second after the first was killed. Of the other servers one dies
+# before it has a heap, one before it has a session, and two have no JVM.
 
 
 @pytest.fixture(scope="module")
@@ -780,8 +780,8 @@ def test_memory_reaches_the_jvm(running: Home) -> None:
 
 @pytest.mark.server
 def test_hive_does_not_register_its_functions(running: Home) -> None:
-    # What closing a session asks of Hive, on a thread that has no connection to the metastore.
-    # A close comes to that only in a race with another session; a task is always on such a thread.
+    # What a session's close asks of Hive, on a thread without a connection to the metastore. A
+    # close does that only in a race with another session; a task is always on such a thread.
     statement = "select reflect('org.apache.hadoop.hive.ql.metadata.Hive', 'get')"
     [(made,)] = query(state(running).port, statement)
     assert made.startswith("org.apache.hadoop.hive.ql.metadata.Hive@")
@@ -852,7 +852,7 @@ def test_stop_leaves_nothing(running: Home) -> None:
     ("conf", "words"),
     [
         ("spark.driver.memory=bogus", "Invalid maximum heap size: -Xmxbogus"),
-        # PySpark itself would hang over this one.
+        # PySpark itself would hang at this one.
         ("spark.sql.shuffle.partitions=many", "spark.sql.shuffle.partitions=many is no setting"),
     ],
 )
@@ -873,7 +873,7 @@ def test_driver_that_dies_gets_one_line(conf: str, words: str, tmp_path: Path) -
 def test_interrupted_start_leaves_no_process(
     tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While Java starts: it does not heed TERM, and has started a process of its own."""
+    """Like a starting Java: it ignores TERM, and has started a process of its own."""
     program = fake_java(tmp_path / "java", "17")
     with program.open("a") as script:
         script.write(
@@ -883,7 +883,7 @@ def test_interrupted_start_leaves_no_process(
         )
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     home = Home(tmp_path / "server")
-    # A shell that runs the tests in the background has them ignore SIGINT, and so would this.
+    # A shell that runs the tests in the background makes them ignore SIGINT, and this process too.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     start = begin("start", "--dir", str(home.root), "--port", str(free_port()), *SMALL)
     signal.signal(signal.SIGINT, ignored)

@@ -1,15 +1,16 @@
-"""A simulated source database, and what must be built from its changes.
+"""A simulated source database, and the expected results of its changes.
 
-Nothing in here knows SQL, Spark or the macros: tests build with the macros and compare with this.
+This package does not use SQL, Spark or the macros: tests build with the macros and compare.
 
 ``database``
     A table of a source database and a seeded workload of committed transactions on it. The state
-    after each commit is kept by row identity, so it is the truth and not a result of decoding.
+    after each commit is kept by row identity. So it is the truth, not a result of decoding.
 ``apply_events``
-    The reference interpreter: change events in, current state and history out, one plain loop that
-    follows the rules of the contract by number. It takes any events, odd and sparse ones too.
+    The reference interpreter: change events in, current state and history out. It is one plain
+    loop that follows the rules of the contract by number. It takes any events, also unexpected
+    and sparse ones.
 ``random_events``
-    Arbitrary odd change events, such as no well-behaved database writes, for comparison with
+    Arbitrary unexpected change events, which no regular database writes, for comparison with
     ``apply_events``.
 ``oracle``
     Current state and history of a workload from the difference of consecutive states alone.

@@ -1,11 +1,11 @@
 """The reference interpreter: from change events to current state and history, row by row.
 
-It is written to be read against section 3 of the contract; the comments cite its rules by number.
-An event is a dict with ``cdc_operation``, ``cdc_sequence``, ``cdc_commit_sequence``,
+It is meant to be read next to section 3 of the contract; the comments cite its rules by number. An
+event is a dict with ``cdc_operation``, ``cdc_sequence``, ``cdc_commit_sequence``,
 ``cdc_commit_at``, ``cdc_present_columns``, ``cdc_before`` and the columns of the table. Nothing
-else of it is read. The order of the list means nothing. Sequences must be unique (rule 2 is the
-decoder's: it makes one event of one change). Keys must not be null, but with ``null_keys``: null is
-then a value of keys, also in a before image.
+else of it is read. The order of the list does not matter. Sequences must be unique: by rule 2 the
+decoder makes one event of one change. Keys must not be null. With ``null_keys`` null is a value of
+keys, also in a before image.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[Any, ...]
 
 @dataclass
 class Version:
-    """One version of one key: its values in the result, and the events that made and ended it."""
+    """One version of one key: its values in the result, and the events that began and ended it."""
 
     key: Key
     values: Row
@@ -38,12 +38,12 @@ def current_state(
     keep_deleted: bool = False,
     null_keys: bool = False,
 ) -> list[Row]:
-    """One row for each key that exists (with ``keep_deleted``: that ever had a version), by key."""
+    """One row for each existing key, by key; ``keep_deleted``: for each key with a version."""
     replay = _replay(events, key, columns, null_keys)
     last = {version.key: version for version in replay.commit_versions}
     rows = []
     for version in sorted(last.values(), key=_by_key):
-        event = version.ended_by or version.made_by  # rule 12: of a deleted key, what ended it
+        event = version.ended_by or version.made_by  # rule 12: the end of a deleted key
         row = dict(version.values)
         for name in ("cdc_sequence", "cdc_commit_sequence", "cdc_commit_at", "cdc_operation"):
             row[name] = event[name]
@@ -75,7 +75,7 @@ def history(
         rows.append(
             {
                 **version.values,
-                "cdc_valid_from": made["cdc_commit_at"],  # rule 14: null where the event has none
+                "cdc_valid_from": made["cdc_commit_at"],  # rule 14: null if the event has none
                 "cdc_valid_to": ended["cdc_commit_at"] if ended else None,
                 "cdc_valid_from_sequence": made[sequence],
                 "cdc_valid_to_sequence": ended[sequence] if ended else None,
@@ -129,9 +129,9 @@ class _Replay:
 
     def _begin_transaction(self) -> None:
         self.count: dict[Key, int] = {}  # keys counted in this transaction
-        self.was: dict[Key, Row | None] = {}  # what touched keys showed before it
-        self.set_by: dict[Key, Event] = {}  # the last event that set what the key shows
-        self.emptied_by: dict[Key, Event] = {}  # the last event after which it did not exist
+        self.was: dict[Key, Row | None] = {}  # the rows of affected keys before this transaction
+        self.set_by: dict[Key, Event] = {}  # the last event that set the row of the key
+        self.emptied_by: dict[Key, Event] = {}  # the last event after which the key did not exist
 
     def transaction(self, events: Iterable[Event]) -> None:
         self._begin_transaction()
@@ -139,10 +139,10 @@ class _Replay:
             self._event(event)
         for key, was in self.was.items():
             now = self._shown(key)
-            # Rule 9, granularity commit: left as it was, also when never seen by others.
+            # Rule 9, granularity commit: unchanged, also if other transactions never saw the key.
             if _same(was, now):
                 continue
-            # Living on, a key's version is ended by what made the next one.
+            # If the key still exists, the event that began its next version ends this one.
             by = self.emptied_by[key] if now is None else self.set_by[key]
             _turn(self.commit_versions, self.open_commit, key, now, by)
 
@@ -153,8 +153,8 @@ class _Replay:
                 self._end(key, event)
             return
         key = tuple(event[name] for name in self.key)
-        # Rules 3 and 13: of cdc_before only the key is read; a null in it is unknown, but where
-        # null is a value of keys.
+        # Rules 3 and 13: only the key of cdc_before is read. A null in it is unknown, unless null
+        # is a value of keys.
         before = event["cdc_before"] or {}
         is_known = self.null_keys and event["cdc_before"] is not None
         old = tuple(
@@ -162,22 +162,22 @@ class _Replay:
             for name, own in zip(self.key, key, strict=True)
         )
         if operation == "insert":
-            # Rule 10: over an existing key the columns that are not carried keep their value.
+            # Rule 10: over an existing key, columns that the event does not carry keep their value.
             self._arrive(key, event, under=self.rows.get(key, {}))
         elif operation == "delete":
             self._depart(key, event)
         elif operation == "update" and old != key:
             self._depart(old, event)  # rule 3
-            self._arrive(key, event, under={})  # rule 13: not carried is null, whoever was there
+            self._arrive(key, event, under={})  # rule 13: missing columns are null
         elif operation in ("update", "load"):  # rules 5 and 7
             self._stay(key, event)
         else:
             raise ValueError(f"unknown cdc_operation {operation!r}")
 
-    # Rule 4: keys are counted. Rows beyond the last to arrive or to be updated need no values.
+    # Rule 4: keys are counted. Only the last row to arrive or to be updated needs values.
 
     def _counted(self, key: Key) -> int:
-        """The count so far: when the transaction begins 1 for a key that exists, else 0."""
+        """The count so far: at the beginning of the transaction 1 for an existing key, else 0."""
         return self.count.get(key, 1 if key in self.rows else 0)
 
     def _arrive(self, key: Key, event: Event, under: Row) -> None:
@@ -192,10 +192,10 @@ class _Replay:
             self.count[key] = counted - 1  # rule 11: a later row stays, no version ends
         elif counted == 1:
             self._end(key, event)
-        # Rule 5: a key that does not exist has nothing to end, and does not count below 0.
+        # Rule 5: a key that does not exist has no version to end, and does not count below 0.
 
     def _set(self, key: Key, event: Event, under: Row, count: int) -> None:
-        """The key exists with the values that the event carries over those ``under`` them."""
+        """The key exists with the values of the event; missing ones come from ``under``."""
         shown = self._remember(key)
         present = event["cdc_present_columns"]
         carried = None if present is None else {name.lower() for name in present}
@@ -207,8 +207,8 @@ class _Replay:
         }
         self.count[key] = count
         now = self._shown(key)
-        # Rule 9: an event that changes no value makes no version and has not set the value.
-        # Rule 11: else the version that is there ends, also when its row only leaves later.
+        # Rule 9: an event that changes no value makes no version and did not set the value. Rule
+        # 11: otherwise the existing version ends, even if its row only leaves later.
         if not _same(shown, now):
             self.set_by[key] = event
             _turn(self.event_versions, self.open_event, key, now, event)
@@ -221,13 +221,13 @@ class _Replay:
         _turn(self.event_versions, self.open_event, key, None, event)
 
     def _remember(self, key: Key) -> Row | None:
-        """What the key shows now; noted as what it showed before the transaction if it did."""
+        """The present row of the key; the first look also stores it as the row before."""
         shown = self._shown(key)
         self.was.setdefault(key, shown)
         return shown
 
     def _shown(self, key: Key) -> Row | None:
-        """What the result has of the key: the columns of the result, None if it does not exist."""
+        """The key's row with the columns of the result; None if it does not exist."""
         row = self.rows.get(key)
         return None if row is None else {name: row[name] for name in self.result}
 
@@ -235,7 +235,7 @@ class _Replay:
 def _turn(
     versions: list[Version], open_: dict[Key, Version], key: Key, values: Row | None, by: Event
 ) -> None:
-    """End the key's open version, if there is one; begin one with these values, if any."""
+    """End the key's open version, if any; begin one with these values, if any."""
     if key in open_:
         open_.pop(key).ended_by = by
     if values is not None:

@@ -1,13 +1,13 @@
 """A table of a source database, and seeded workloads of committed transactions on it.
 
-The database knows its rows by identity (``row_id``): a row stays the same row when its key changes.
-The state after a commit is then a plain set of rows, whatever order the log gives to the changes
-inside the transaction. Keys are unique at every commit; while a statement runs, two rows may hold
-one key for a moment (``update t set id = id + 1``, swaps, replacements).
+The database identifies rows by ``row_id``: a row stays the same row when its key changes. The state
+after a commit is then a plain set of rows, in whatever order the log has the changes of the
+transaction. Keys are unique at every commit. While a statement runs, two rows may have the same key
+for a moment (``update t set id = id + 1``, swaps, replacements).
 
-Which of two rows on one key a change meant cannot be told from a log without row identities. The
-workloads stay where the contract decides: of several rows on one key the first to arrive leaves
-first, and only the last to arrive is changed in place.
+If two rows have the same key, a log without row identities does not tell which one a change is
+about. The workloads use only cases that the contract decides. Of several rows on one key the first
+to arrive leaves first, and only the last to arrive is changed in place.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class RowChange:
 
     @property
     def is_no_op(self) -> bool:
-        """An update that sets every column to the value it has."""
+        """An update that sets every column to its present value."""
         return self.operation == "update" and self.before == self.after
 
     @property
     def values(self) -> Values:
-        """The row after the change; of a delete the row as it was deleted."""
+        """The row after the change; for a delete the deleted row."""
         values = self.before if self.operation == "delete" else self.after
         assert values is not None, "a truncate has no row"
         return values
@@ -72,7 +72,7 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Transaction:
-    """A committed transaction: ``position`` counts commits; the clock may stand or step back."""
+    """A committed transaction: ``position`` counts commits; the clock may stay or go back."""
 
     position: int
     id: str
@@ -90,7 +90,7 @@ class Workload:
     rows: tuple[Mapping[int, Values], ...]
 
     def rows_at(self, commit: int) -> Mapping[int, Values]:
-        """Rows by identity after the commit at this position; -1 is the empty table before all."""
+        """Rows by identity after the commit at this position; at -1 the table is empty."""
         return {} if commit < 0 else self.rows[commit]
 
     def state_at(self, commit: int) -> dict[Key, Values]:
@@ -137,7 +137,7 @@ def _decimal_type(sql_type: str) -> tuple[int, int] | None:
 
 
 def pool(sql_type: str) -> tuple[Any, ...]:
-    """The few values that columns of this type take: few, so that values repeat."""
+    """The few values of columns of this type: few, so that values repeat."""
     decimal = _decimal_type(sql_type)
     if decimal is None:
         return _POOLS[sql_type]
@@ -159,7 +159,7 @@ _KEYS: dict[str, Callable[[int], Any]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
     **dict.fromkeys(("float", "double"), lambda number: number / 2),
     "boolean": (False, True).__getitem__,
-    # neighbours differ in case or in a trailing blank only
+    # neighbours differ only in case or in a trailing blank
     "string": lambda number: ("k{}", "K{}", "k{} ")[number % 3].format(number // 3),
     "binary": lambda number: number.to_bytes(2, "big"),
     "date": lambda number: date(2024, 1, 1) + timedelta(days=number),
@@ -256,7 +256,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Step:
-    """One planned change: the row afterwards, or None for a delete. ``row_id`` None: truncate."""
+    """One planned change: the row after it, or None for a delete. ``row_id`` None: truncate."""
 
     row_id: int | None
     row: _Row | None
@@ -292,10 +292,11 @@ def generate(
     key_space: int = 12,
     without: Collection[str] = (),
 ) -> Workload:
-    """A workload on an empty table. ``without``: kinds of :data:`STATEMENTS` that shall not occur.
+    """A workload on an empty table. ``without``: kinds of :data:`STATEMENTS` to leave out.
 
-    Few keys (``key_space``) make keys meet often. Many transactions share one commit time, the
-    clock sometimes steps back, and transaction ids come back or differ in case only.
+    With few keys (``key_space``) several changes often have the same key. Many transactions share
+    one commit time, and the clock sometimes goes back. Transaction ids are used again or differ
+    only in case.
     """
     unknown = set(without) - set(STATEMENTS)
     if unknown:
@@ -329,7 +330,7 @@ def _tick(rng: random.Random) -> timedelta:
 
 
 def _transaction_id(rng: random.Random, used: list[str]) -> str:
-    """32 hex digits; now and then one that was there before, or the last one in the other case."""
+    """32 hex digits; now and then an earlier id, or the last one in the other case."""
     draw = rng.random()
     if used and draw < 0.1:
         return rng.choice(used)
@@ -339,7 +340,7 @@ def _transaction_id(rng: random.Random, used: list[str]) -> str:
 
 
 class _Database:
-    """The table while the workload runs: rows by identity, and those on each key as they came."""
+    """The table while the workload runs: rows by identity, and the rows on each key by arrival."""
 
     def __init__(self, table: Table, rng: random.Random, key_space: int) -> None:
         self.table = table
@@ -377,7 +378,7 @@ class _Database:
     # transactions
 
     def run(self, weights: Mapping[str, float]) -> list[str]:
-        """Some batches of statements; the statements of a batch run beside each other."""
+        """Some batches of statements; the statements of a batch run at the same time."""
         done: list[str] = []
         for _ in range(self.rng.choices((1, 2, 3), (6, 3, 1))[0]):
             self.busy = set()
@@ -398,7 +399,7 @@ class _Database:
         return changes
 
     def _draw(self, weights: Mapping[str, float]) -> list[str]:
-        """Kinds of statements for a batch. What truncates stands alone: it touches every row."""
+        """Kinds of statements for a batch. A truncate is alone, since it affects every row."""
         number = self.rng.choices((1, 2, 4), (5, 3, 1))[0]
         kinds = self.rng.choices(list(weights), list(weights.values()), k=number)
         alone = [kind for kind in kinds if kind in ("truncate", "reload")]
@@ -443,7 +444,7 @@ class _Database:
         values = {**key_values(self.table, row.slot), **row.attributes}
         return {column: values[column] for column in self.table.columns}
 
-    # what the plans are made of: keys and rows that no other plan of the batch uses
+    # materials for plans: keys and rows that no other plan of the batch uses
 
     def _free_slot(self, among: list[Slot] | None = None) -> Slot | None:
         among = self.slots if among is None else among
@@ -472,7 +473,7 @@ class _Database:
         return _Row(slot, attributes)
 
     def _changed(self, row: _Row, slot: Slot | None = None) -> _Row:
-        """The row with one to three attributes set anew (maybe to the same), on another key."""
+        """The row on another key, with one to three attributes set (maybe to the same values)."""
         names = self.table.attributes
         chosen = self.rng.sample(names, min(len(names), self.rng.randint(1, 3)))
         new = {name: random_value(self.table.columns[name], self.rng) for name in chosen}
@@ -481,7 +482,8 @@ class _Database:
     def _maybe_changed(self, row: _Row, slot: Slot) -> _Row:
         return self._changed(row, slot) if self.rng.random() < 0.3 else _Row(slot, row.attributes)
 
-    # one planner for each kind of statement; an empty plan where the table has no row or key for it
+    # one planner for each kind of statement; its plan is empty if the table has no suitable row or
+    # key
 
     def _insert(self) -> list[_Step]:
         slot = self._free_slot()
@@ -536,7 +538,7 @@ class _Database:
         return [_Step(row_id, None), _Step(self._new_row_id(), again)]
 
     def _replace(self) -> list[_Step]:
-        """New rows come in over the old one; afterwards all but the last are deleted."""
+        """New rows arrive over the old one; afterwards all except the last are deleted."""
         one = self._some_row()
         if one is None:
             return []
@@ -554,7 +556,7 @@ class _Database:
         return [_Step(None, None)]
 
     def _reload(self) -> list[_Step]:
-        """Truncate, and insert most rows again, as they were or changed."""
+        """Truncate, and insert most rows again, unchanged or changed."""
         steps = [_Step(None, None)]
         for row_id, row in self.rows.items():
             if self.rng.random() < 0.8:

@@ -1,14 +1,14 @@
-"""What must be built from a workload, told by the states of the database alone.
+"""The expected results of a workload, from the states of the database alone.
 
 Current state, and history at granularity ``commit``, are differences of consecutive states, key by
-key. They know no counting of keys and no merging of sparse events: rows have identities here. Only
-the operations come from the changes of a transaction: the last one that set what a key shows, or
-the last one that left no row on it.
+key. They do not count keys or merge sparse events, since rows have identities here. Only the
+operations come from the changes of a transaction. They are the last change that set the row of a
+key, and the last that left no row on it.
 
-History at granularity ``event`` is left to :mod:`.apply_events`, on complete events.
+History at granularity ``event`` comes from :mod:`.apply_events`, with complete events.
 
-Both need to know where a source put the changes: its :data:`Positions`. Without them they are those
-of :func:`plain_positions`.
+Both need the positions at which a source put the changes: its :data:`Positions`. Without them they
+use :func:`plain_positions`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Position:
-    """Where a source's log has one change."""
+    """The position of one change in a source's log."""
 
     sequence: str
     commit_sequence: str
@@ -38,7 +38,7 @@ Positions = Mapping[int, Position]
 
 
 def plain_positions(workload: Workload) -> dict[int, Position]:
-    """Positions of a source that writes every change, and the time of each commit as it is."""
+    """Positions of a source that writes every change, and the time of each commit unchanged."""
     return {
         change.number: Position(
             sequence=f"{change.number:012d}",
@@ -51,7 +51,7 @@ def plain_positions(workload: Workload) -> dict[int, Position]:
 
 
 def change_events(workload: Workload, positions: Positions | None = None) -> list[Row]:
-    """The complete change events of a workload, as far as they have a position."""
+    """The complete change events of a workload, for the changes that have a position."""
     positions = plain_positions(workload) if positions is None else positions
     return [
         change_event(workload.table, transaction, change, positions[change.number])
@@ -64,7 +64,7 @@ def change_events(workload: Workload, positions: Positions | None = None) -> lis
 def change_event(
     table: Table, transaction: Transaction, change: RowChange, position: Position
 ) -> Row:
-    """One change with everything that the database knows of it, without what a format adds."""
+    """One change with everything that the database knows about it."""
     before, after = change.before, change.after
     changed = None
     if change.operation == "update":
@@ -91,7 +91,7 @@ def current_state(
     positions: Positions | None = None,
     columns: Sequence[str] | None = None,
 ) -> list[Row]:
-    """One row for each key at the end (with ``keep_deleted``: for each key ever seen), by key."""
+    """One row for each key at the end; with ``keep_deleted`` for each key that ever existed."""
     positions = plain_positions(workload) if positions is None else positions
     last = {version.key: version for version in _versions(workload, positions, columns)}
     rows = []
@@ -187,12 +187,12 @@ def _versions(
 def _last_changes(
     workload: Workload, transaction: Transaction, kept: Sequence[str]
 ) -> tuple[dict[Key, RowChange], dict[Key, RowChange]]:
-    """For each key the last change that set what it shows, and the last that left no row on it.
+    """For each key the last change that set its row, and the last that left no row on it.
 
-    Where several rows are on one key, it shows the one that came or changed last.
+    If several rows are on one key, its row is the one that arrived or changed last.
     """
     table = workload.table
-    standing = dict(workload.rows_at(transaction.position - 1))  # the last to come or change last
+    standing = dict(workload.rows_at(transaction.position - 1))  # the last to arrive or change last
 
     def shown(key: Key) -> Values | None:
         rows = [row for row in standing.values() if table.key_of(row) == key]
@@ -226,7 +226,7 @@ def _narrowed(row: Values, kept: Sequence[str]) -> Values:
 
 
 def _check_transactions(workload: Workload, positions: Positions) -> None:
-    """States tell the truth only of a log that keeps the changes of a transaction together."""
+    """States alone are right only if the log keeps the changes of a transaction together."""
     for transaction in workload.transactions:
         commits = {
             positions[change.number].commit_sequence

@@ -1,8 +1,8 @@
-"""Arbitrary odd change events, such as no well-behaved database writes.
+"""Arbitrary unexpected change events, which no regular database writes.
 
-Updates and deletes of keys that do not exist, inserts and moves over keys that do, loads at any
-time, truncates inside of transactions, sparse events, before images that know only a part of the
-key: every shape that the contract gives a meaning. What it excludes does not occur: no null keys,
+Updates and deletes of keys that do not exist, and inserts and moves over existing keys. Loads at
+any time, truncates inside transactions, sparse events, and before images that know only a part of
+the key. Every shape that the contract defines occurs. Excluded shapes do not occur: no null keys,
 no value in a column that is not carried, no sequence twice.
 """
 
@@ -21,7 +21,7 @@ OPERATIONS = {"load": 2, "insert": 8, "update": 10, "move": 6, "delete": 7, "tru
 
 
 def event_columns(table: Table) -> dict[str, str | Mapping[str, str]]:
-    """Names and types of the columns of change events, in order; of a struct, of its fields."""
+    """Names and types of the columns of change events, in order; for a struct, of its fields."""
     return {
         "cdc_source": "string",
         "cdc_operation": "string",
@@ -45,9 +45,9 @@ def random_events(
     sparse: float = 0.5,
     shuffle: bool = True,
 ) -> list[Event]:
-    """Change events of this many transactions; ``sparse``: the share that lacks columns.
+    """Change events of this many transactions; ``sparse``: the share of events that lack columns.
 
-    The clock is no clock: commit times come in any order, some are null.
+    Commit times do not follow a clock: they come in any order, and some are null.
     """
     keys = slots(table, key_space)
     events: list[Event] = []
@@ -76,7 +76,7 @@ def random_events(
 def _event(
     rng: random.Random, table: Table, keys: list[Slot], operation: str, sparse: float
 ) -> Event:
-    """One event without its place in the log."""
+    """One event without its position in the log."""
     event: Event = {
         "cdc_source": "random",
         "cdc_operation": "update" if operation == "move" else operation,
@@ -91,7 +91,7 @@ def _event(
     if operation in ("update", "move"):
         slot = rng.choice(keys) if operation == "move" else None
         event["cdc_before"] = _before(rng, table, values, slot)
-        if rng.random() < 0.5:  # masks play no part in what is built, so it may say anything
+        if rng.random() < 0.5:  # masks do not affect the result, so any columns will do
             event["cdc_changed_columns"] = _some(rng, list(table.columns))
     elif operation == "delete" and rng.random() < 0.3:
         event["cdc_before"] = dict(values)
@@ -110,9 +110,10 @@ def _row(rng: random.Random, table: Table, slot: Slot) -> Values:
 
 
 def _before(rng: random.Random, table: Table, values: Values, slot: Slot | None) -> Values | None:
-    """The row before: complete, or with nulls in it, or (if the key need not be told) no row.
+    """The row before: complete, with some nulls, or (if the key is not needed) no row.
 
-    A null key column is unknown, so it is the row's own; a move may so move less, or not at all.
+    A null key column is unknown, so it is the same as in the row. A move may then change fewer
+    columns, or not move at all.
     """
     if slot is None and rng.random() < 0.5:
         return None
@@ -124,5 +125,5 @@ def _before(rng: random.Random, table: Table, values: Values, slot: Slot | None)
 
 
 def _some(rng: random.Random, names: list[str]) -> list[str]:
-    """Some of the names, none and all included, in their order."""
+    """Some of the names in their order; perhaps none or all."""
     return [name for name in names if rng.random() < rng.choice((0.2, 0.8))]

@@ -1,11 +1,11 @@
 """The change data capture stream of GBase 8s and Informix: bytes in, change events out.
 
-- `Capture` does it all, for one table of one capture session;
-- `Framer` finds the records in the chunks, `Changes` turns them into change events:
-  `KnownRecords` drops repeats, `Transactions` finds what was committed, `parse_layout` and
-  `decode_rows` turn the rows of a table into Arrow columns;
-- `functions` has what Spark SQL calls;
-- `land` stores what a `Reader`, a capture session, gives.
+- `Capture` does all of it, for one table of one capture session;
+- `Framer` finds the records in the chunks, and `Changes` turns them into change events;
+- `KnownRecords` drops repeats, and `Transactions` finds the committed changes;
+- `parse_layout` and `decode_rows` turn the rows of a table into Arrow columns;
+- `functions` has the functions that Spark SQL calls;
+- `land` stores the reads of a `Reader`, a capture session.
 """
 
 from spark_cdc_udfs.gbase.capture import Capture

@@ -21,7 +21,7 @@ GATHERED_TOGETHER = 2**24  # bytes, each of which then takes eight more
 def windows(data: Bytes, start: Ints, size: int) -> Bytes:
     """Copy `size` bytes of `data` (n,) from each of `start` (m,) and return them as (m, size).
 
-    Every window must lie within `data`.
+    Every window must be within `data`.
     """
     if size == 0 or not len(start):
         return np.zeros((len(start), size), dtype=np.uint8)
@@ -30,7 +30,7 @@ def windows(data: Bytes, start: Ints, size: int) -> Bytes:
 
 
 def validity(valid: Bools | None) -> Any:
-    """Return the Arrow buffer of a validity bitmap; None where nothing is null."""
+    """Return the Arrow buffer of a validity bitmap; None if no value is null."""
     if valid is None or valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -45,7 +45,7 @@ def fixed(type_: Any, values: npt.NDArray[Any], valid: Bools | None = None) -> A
 def offsets_of(length: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     """Return the Arrow offsets (m + 1,) of values with these lengths in bytes (m,).
 
-    Raises ValueError where they are together longer than an Arrow array can hold.
+    Raises ValueError if together they are longer than an Arrow array can hold.
     """
     offsets = np.zeros(len(length) + 1, dtype=np.int64)
     np.cumsum(length, out=offsets[1:])
@@ -63,7 +63,7 @@ def binary(offsets: npt.NDArray[np.int32], data: Any) -> Any:
 def ragged(data: Bytes, start: Ints, length: Ints) -> Any:
     """Copy `length` bytes of `data` from each of `start`, both (m,), into an Arrow binary array.
 
-    The pieces must lie within `data` and must not overlap. Raises ValueError where `data` is longer
+    The pieces must be within `data` and must not overlap. Raises ValueError if `data` is longer
     than an Arrow array can hold.
     """
     if len(data) > MOST_BYTES:
@@ -83,10 +83,10 @@ def ragged(data: Bytes, start: Ints, length: Ints) -> Any:
 
 
 def gathered(data: Bytes, start: Ints, length: Ints, padding: int) -> Bytes:
-    """Copy `length` bytes of `data` from each of `start`, both (m,), one behind the other.
+    """Copy `length` bytes of `data` from each of `start`, both (m,), one after the other.
 
-    They are followed by `padding` zeros. As `ragged`, but for data of any length: what is longer
-    than an Arrow array can hold goes in steps, more slowly.
+    They are followed by `padding` zeros. As `ragged`, but for data of any length: data longer than
+    an Arrow array can hold is copied in steps, more slowly.
     """
     end = np.cumsum(length)
     whole = np.zeros((int(end[-1]) if len(end) else 0) + padding, dtype=np.uint8)

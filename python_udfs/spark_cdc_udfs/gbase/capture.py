@@ -13,7 +13,7 @@ from spark_cdc_udfs.gbase.framing import STALE, Framed, Framer, Span
 class Capture:
     """Decode one table of one capture session, batch after batch.
 
-    For the arguments and what they raise see `Changes`.
+    For the arguments and errors see `Changes`.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Capture:
 
     @property
     def open_transactions(self) -> int:
-        """Transactions that have not ended; at the end of a capture they are no loss."""
+        """Transactions that have not ended; at the end of a capture nothing of them is lost."""
         return self._changes.open_transactions
 
     def feed(self, numbers: Sequence[int] | Ints, payloads: Any) -> Decoded:

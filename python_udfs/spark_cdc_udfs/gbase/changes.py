@@ -48,24 +48,24 @@ FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799  # years 1 to 9999
 
 
 class Refused(NamedTuple):
-    """A record, or bytes that are none, for the quarantine."""
+    """A record, or bytes outside of records, for the quarantine."""
 
     reason: str
     detail: str
-    chunk: int  # number of the chunk where it begins
-    offset: int  # where in it
-    end_chunk: int  # number of the chunk where it ends
+    chunk: int  # number of the chunk of its beginning
+    offset: int  # offset in this chunk
+    end_chunk: int  # number of the chunk of its end
     record_number: int | None
 
 
 class Decoded(NamedTuple):
-    """What one batch of chunks, or of records, brought to its end.
+    """The results of one batch of chunks, or of records.
 
-    `changes` has a batch for each way in which the rows lie, and one for TRUNCATE; their order is
-    that of `cdc_sequence`. The columns are those of a change event: `cdc_operation`,
-    `cdc_sequence`, `cdc_commit_sequence`, `cdc_commit_at`, `cdc_transaction_id`,
-    `cdc_changed_columns`, `cdc_present_columns`, `cdc_before`, `cdc_metadata`; then `row`, a struct
-    of the table's columns; then `record_number` and where row and before image came from:
+    `changes` has a batch for each layout of the rows, and one for TRUNCATE, in order of
+    `cdc_sequence`. First come the columns of a change event: `cdc_operation`, `cdc_sequence`,
+    `cdc_commit_sequence`, `cdc_commit_at`, `cdc_transaction_id`, `cdc_changed_columns`,
+    `cdc_present_columns`, `cdc_before`, `cdc_metadata`. Then there are `row`, a struct of the
+    table's columns, and `record_number`. The last ones are the positions of row and before image:
     `chunk`, `offset` and `end_chunk`, `before_chunk`, `before_offset` and `before_end_chunk`.
     """
 
@@ -76,11 +76,10 @@ class Decoded(NamedTuple):
 class Changes:
     """Turn the records of one capture session into the change events of one table, in batches.
 
-    `columns` are the table's columns that events carry, in their order; they match those of the
-    capture whatever their case. `key` are some of them. `encoding` is the character set of the
-    database, by a name that Python knows. `rtrim_char` takes the trailing blanks off CHAR.
-    Raises LookupError for a character set that is not known, ValueError for a `key` that is not in
-    `columns`.
+    `columns` are the table's columns that events carry, in their order. They match the columns of
+    the capture whatever their case. `key` are some of them. `encoding` is the character set of the
+    database, by a name that Python knows. `rtrim_char` removes the trailing blanks of CHAR. Raises
+    LookupError for an unknown character set, and ValueError for a `key` that is not in `columns`.
     """
 
     def __init__(
@@ -105,12 +104,12 @@ class Changes:
         self._transactions = Transactions()
         self._layouts: list[Layout] = []
         self._layout_of_schema: dict[tuple[bytes, int, int, int], int | SchemaError] = {}
-        self._layout = -1  # index of the one that holds now; -1: none
+        self._layout = -1  # index of the valid one; -1: none
         self._schemas: list[Records] = []  # TABSCHEM records of this table, no two alike in a row
 
     @property
     def open_transactions(self) -> int:
-        """Transactions that have not ended; at the end of a capture they are no loss."""
+        """Transactions that have not ended; at the end of a capture nothing of them is lost."""
         return self._transactions.open_transactions
 
     def feed(self, records: Records) -> Decoded:
@@ -128,15 +127,15 @@ class Changes:
         return Decoded(changes, refused)
 
     def state(self) -> tuple[list[Records], bytes]:
-        """Give what `restore` needs to go on.
+        """Give the state from which `restore` continues.
 
-        That is records, of each part one transaction's that is open, or a description of the table,
-        and what else is known.
+        It has records, where each part belongs to one open transaction or describes the table, and
+        the known records.
         """
         return [*self._schemas, *self._transactions.open_records()], self._known.state()
 
     def restore(self, parts: Sequence[Records], known: Iterable[bytes]) -> None:
-        """Go on where another one stopped, or several. Nothing was fed before."""
+        """Continue where another one stopped, or several. No record was fed before."""
         for state in known:
             self._known.restore(state)
         records = concatenate(parts)
@@ -189,7 +188,7 @@ class Changes:
     def _layout_of(
         self, payload: bytes, fixed_bytes: int, fixed_columns: int, variable_columns: int
     ) -> int | SchemaError:
-        """Return the index of the layout that a TABSCHEM describes, or why there is none."""
+        """Return the index of the layout that a TABSCHEM describes, or why it has no layout."""
         known = (payload, fixed_bytes, fixed_columns, variable_columns)
         if known not in self._layout_of_schema:
             try:
@@ -250,7 +249,7 @@ class Changes:
         return changes
 
     def _rows(self, layout: Layout, records: Records) -> Rows:
-        """Decode what `columns` has of rows, with its names in its order."""
+        """Decode the `columns` of rows, with these names in this order."""
         spelled = {
             self._names[column.name.casefold()]: column.name
             for column in layout.columns
@@ -283,7 +282,7 @@ class Changes:
             refused += _refused_records(records, REASONS[code], details)
 
     def _fault(self, record: Records, code: int, index: int, count: int) -> str:
-        """Say which value of a row is to blame, the first of `count`; '' if none is."""
+        """Say which value of a row is at fault, the first of `count`; '' if none is."""
         if index < -1:
             return f"{self._key[-2 - index]}, a column of the key, is not in what was captured"
         if index < 0:
@@ -308,8 +307,8 @@ class Changes:
     ) -> Any:
         """Make the change events of the committed records `events` (n,).
 
-        `before` (n,) are the records with their before images, -1 for none; `place` says of a
-        record where its values are in `columns`.
+        `before` (n,) are the records with their before images, -1 for none; `place` gives for a
+        record the position of its values in `columns`.
         """
         records = committed.records
         has_before = before >= 0
@@ -360,7 +359,7 @@ class Changes:
 def _refused_records(
     records: Records, reason: str, details: Sequence[str] | None = None
 ) -> list[Refused]:
-    """Refuse records for one reason; `details` has one text for each."""
+    """Put records into quarantine for one reason; `details` has one text for each."""
     fields = zip(
         details or [""] * len(records),
         records.chunk.tolist(),
@@ -394,7 +393,7 @@ def _sequences(*parts: Unsigned) -> Any:
 
 
 def _at(values: Any, place: Ints, null: Bools | None) -> Any:
-    """Take the values at these places (n,), with null where said."""
+    """Take the values at these positions (n,), with null at the marked ones."""
     if null is not None and null.all():
         return pa.nulls(len(place), values.type)
     if null is None and len(place) == len(values):
@@ -403,7 +402,7 @@ def _at(values: Any, place: Ints, null: Bools | None) -> Any:
 
 
 def _timestamps(seconds: Ints) -> Any:
-    """Turn seconds since 1970 into timestamps, UTC; null for what is in no year from 1 to 9999."""
+    """Turn seconds since 1970 into timestamps, UTC; null outside the years 1 to 9999."""
     valid = (seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND)
     values = np.where(valid, seconds, 0) * MICROSECONDS
     return fixed(pa.timestamp("us", "UTC"), values, valid)
@@ -420,7 +419,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any], update: Bools)
 
 
 def _lists(chosen: Bools, names: Sequence[str], valid: Bools | None) -> Any:
-    """Make a list of names of each row of `chosen` (n, names); null where it is not valid."""
+    """Make a list of names of each row of `chosen` (n, names); null if it is not valid."""
     offsets = np.append(0, np.cumsum(chosen.sum(axis=1))).astype(np.int32)
     values = pa.array(names, pa.string()).take(pa.array(np.nonzero(chosen)[1]))
     mask = None if valid is None else pa.array(~valid)

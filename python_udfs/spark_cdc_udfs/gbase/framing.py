@@ -1,7 +1,7 @@
-"""Put the records of a capture together again from the chunks that a reader got.
+"""Restore the records of a capture from the chunks that a reader got.
 
-A chunk holds several records, a part of one, or a record and then bytes that earlier reads left in
-the reader's buffer. What is what follows from the bytes alone.
+A chunk has several records, or a part of one, or a record and then bytes that earlier reads left in
+the reader's buffer. The bytes alone tell which.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from spark_cdc_udfs.gbase.records import (
 )
 
 HEAD = 24  # bytes by which most records differ: all that headers have, and the sequence
-STALE = "stale"  # the only reason of a span that is no loss
+STALE = "stale"  # with this reason alone nothing is lost
 BAD_HEADER = "bad_header"
 TRUNCATED_RECORD = "truncated_record"
 
 
 class Span(NamedTuple):
-    """Bytes of one or more chunks that are no record.
+    """Bytes of one or more chunks that do not belong to a record.
 
     They reach from `offset` in chunk `chunk` to before `end_offset` in chunk `end_chunk`.
     """
@@ -58,26 +58,26 @@ class Span(NamedTuple):
 
 
 class Framed(NamedTuple):
-    """What one batch of chunks brought to its end, in stream order."""
+    """The results of one batch of chunks, in stream order."""
 
     records: Records
     spans: list[Span]
 
 
 class _Waiting(NamedTuple):
-    """The end of a chunk, and k - 1 whole chunks, that wait for what comes behind them."""
+    """The end of a chunk, and k - 1 whole chunks, that wait for the following bytes."""
 
     data: Bytes
-    start: Ints  # (k,), where the bytes of each chunk begin in `data`
+    start: Ints  # (k,), beginning of each chunk's bytes in `data`
     chunk: Ints  # (k,), their numbers
-    offset: Ints  # (k,), where the bytes begin in the chunk
+    offset: Ints  # (k,), beginning of the bytes in the chunk
 
 
 NOTHING_WAITING = _Waiting(np.zeros(0, dtype=np.uint8), *[np.zeros(0, dtype=np.int64)] * 3)
 
 
 class _Headers(NamedTuple):
-    """The k places in the data of a batch where the bytes are a valid header, in order."""
+    """The k positions in the data of a batch with a valid header, in order."""
 
     start: Ints
     header_size: Ints
@@ -93,8 +93,9 @@ class _Headers(NamedTuple):
 def valid_headers(data: Bytes, size: int) -> _Headers:
     """Find all valid headers in the first `size` bytes of `data` (uint8, `PADDING` bytes more).
 
-    Valid are 16 bytes with the packet scheme 66, a record number from 1 to 999, a header not
-    shorter than that record's and not longer than 64 KiB, a payload not longer than 16 MiB.
+    A valid header has 16 bytes with the packet scheme 66 and a record number from 1 to 999. The
+    header is not shorter than this record's header and not longer than 64 KiB. The payload is not
+    longer than 16 MiB.
     """
     count = max(size - COMMON + 1, 0)
     scheme = data[11 : 11 + count] == SCHEME
@@ -128,18 +129,18 @@ def begins_record(heads: Any) -> Bools:
 class Framer:
     """Frame one capture session, chunk after chunk.
 
-    What it keeps from one batch to the next: an incomplete record at the end, and a copy of the
-    reader's buffer (as long as the longest chunk). It can begin at any fresh chunk, which always
-    begins a record, once it knows the buffer (`remember`), or go on where another has stopped
-    (`restore`): then it leaves out the records of that one that come again from the buffer.
+    Two things are kept from one batch to the next: an incomplete record at the end, and a copy of
+    the reader's buffer (as long as the longest chunk). Once the buffer is known (`remember`), it
+    can begin at any fresh chunk, which always begins a record. It can also continue where another
+    one stopped (`restore`). Then it leaves out records of that one that the buffer repeats.
     """
 
     def __init__(self) -> None:
         self._waiting = NOTHING_WAITING
         self._pending_is_stale = False
-        self._lost = False  # behind lost bytes: only a fresh chunk is a beginning
+        self._lost = False  # after lost bytes: only a fresh chunk is a beginning
         self._buffer = bytearray()
-        # Records that lie in the buffer, by where they begin; and those that another one has left.
+        # Records in the buffer, by their beginning; and the ones that another framer has left.
         self._in_buffer: dict[int, bytes] = {}
         self._left: dict[int, bytes] = {}
         self._last_number: int | None = None
@@ -153,9 +154,9 @@ class Framer:
     def feed(self, numbers: Sequence[int] | Ints, payloads: Any) -> Framed:
         """Frame the next chunks.
 
-        `numbers` (m,) are their chunk numbers, which never decrease, also from call to call;
-        `payloads` (m,) their bytes: an Arrow binary array (also a chunked or a large one) or a
-        sequence of bytes. A chunk that comes twice under one number counts once. A record that
+        `numbers` (m,) are their chunk numbers, which never decrease, also from call to call.
+        `payloads` (m,) are their bytes: an Arrow binary array (also a chunked or a large one) or a
+        sequence of bytes. A chunk that is repeated with the same number counts once. A record that
         spans many chunks is copied in each call until it is complete: give many chunks at once,
         some MiB. Raises ValueError for a number that decreases, for NULL and for 2 GiB at once.
         """
@@ -176,7 +177,7 @@ class Framer:
         return self._frame(number, chunks)
 
     def finish(self) -> Framed:
-        """End the capture: what still waits for more is stale or lost."""
+        """End the capture: bytes that still wait for more are stale or lost."""
         spans = []
         waiting = self._waiting
         if size := len(waiting.data):
@@ -188,17 +189,17 @@ class Framer:
         return Framed(no_records(), spans)
 
     def remember(self, ends: Iterable[tuple[int, bytes]]) -> None:
-        """Read earlier chunks into the buffer, in their order; no record of theirs is given.
+        """Read earlier chunks into the buffer, in their order; their records are not given.
 
-        Of each no more is needed than what is behind the last one's end: from which byte on, and
-        the bytes.
+        Of each chunk only the bytes after the end of the next one are needed, with the offset of
+        the first.
         """
         for begin, payload in ends:
             self._buffer.extend(bytes(max(begin - len(self._buffer), 0)))
             self._buffer[begin : begin + len(payload)] = payload
 
     def state(self) -> bytes:
-        """Write down what it keeps, for `restore`."""
+        """Write the state for `restore`."""
         waiting = self._waiting
         buffer = bytes(self._buffer)
         records = {
@@ -220,7 +221,7 @@ class Framer:
         return written
 
     def restore(self, state: bytes, buffer_only: bool = False) -> None:
-        """Take over what another one has kept; `buffer_only` to begin at a fresh chunk behind."""
+        """Take over the state of another one; `buffer_only`: to begin at a later fresh chunk."""
         kept = deserialized(state).to_pylist()[0]
         self._buffer = bytearray(kept["buffer"])
         places = zip(kept["records"], kept["sizes"], strict=True)
@@ -233,7 +234,7 @@ class Framer:
         self._pending_is_stale, self._lost = kept["pending_is_stale"], kept["lost"]
 
     def _without_repeats(self, number: Ints, chunks: Any) -> Bools:
-        """Say which chunks (m,) are news: neither empty nor the same as one with this number."""
+        """Say which chunks (m,) are new: not empty, and not equal to one with the same number."""
         before = np.concatenate([[number[0] if len(number) else 0], number[:-1]])
         if self._last_number is not None and len(number):
             before[0] = self._last_number
@@ -271,7 +272,7 @@ class Framer:
     def _is_left(self, batch: _Batch, which: Ints) -> Bools:
         """Say which of the headers `which` begin a record that `restore` left in the buffer.
 
-        Not of those that the server may say again.
+        Records that the server may repeat are not among them.
         """
         is_left = np.zeros(len(which), dtype=np.bool_)
         begin, start, end = self._places(batch, which)
@@ -283,14 +284,14 @@ class Framer:
         return is_left
 
     def _places(self, batch: _Batch, which: Ints) -> tuple[Ints, Ints, Ints]:
-        """Give where in the buffer records begin (-1: not in one read), and their bytes."""
+        """Give the positions of records in the buffer (-1: not in one read), and their bytes."""
         start, end = batch.headers.start[which], batch.headers.end[which]
         chunk = batch.start.searchsorted(start, side="right") - 1
         begin = batch.offset[chunk] + start - batch.start[chunk]
         return np.where(end <= batch.end[chunk], begin, -1), start, end
 
     def _note(self, batch: _Batch, which: Ints) -> None:
-        """Take note of the records that lie in the buffer, of this batch and of those before."""
+        """Store the records in the buffer, of this batch and of those before."""
         buffer = bytes(self._buffer)
         padded = np.frombuffer(buffer + bytes(PADDING), np.uint8)
         begin, start, end = self._places(batch, which)
@@ -320,14 +321,15 @@ def _reason(size: int, head: Bytes) -> str:
 
 
 class _Batch:
-    """The bytes of a batch in one piece, what waited before them included, and its chunks."""
+    """The bytes of a batch in one piece, with the bytes that waited, and its chunks."""
 
     def __init__(self, waiting: _Waiting, numbers: Ints, chunks: Any) -> None:
         offsets, payload = contents(chunks)
         before = len(waiting.data)
         ends = before + offsets[1:].astype(np.int64) - int(offsets[0])
         self.waiting = len(waiting.start)  # chunks that the last batch had
-        # Of each chunk: its number, where its bytes are in the data and where they were in it.
+        # For each chunk: its number, the position of its bytes in the data, and their position in
+        # the chunk.
         self.number: Ints = np.concatenate([waiting.chunk, numbers])
         self.end: Ints = np.concatenate([waiting.start[1:], [before] * (before > 0), ends])
         self.end = self.end.astype(np.int64)
@@ -343,7 +345,8 @@ class _Batch:
         at = self.headers.start.searchsorted(self.start)
         there = at < len(self.headers.start)
         there[there] = self.headers.start[at[there]] == self.start[there]
-        # Of each chunk: the header that begins it (-1: none), and whether that is all its own.
+        # For each chunk: the header that begins it (-1: none), and whether its 16 common bytes are
+        # all in the chunk.
         self.first_header: Ints = np.where(there, at, -1)
         self.fresh: Bools = there & (self.end - self.start >= COMMON)
         self.fresh[: self.waiting] = False
@@ -364,7 +367,7 @@ class _Batch:
         )
 
     def waiting_from(self, start: int) -> _Waiting:
-        """Return what waits for the next batch: all from `start` on."""
+        """Return the bytes that wait for the next batch: all from `start` on."""
         if start == self.size:
             return NOTHING_WAITING
         first = int(self.end.searchsorted(start, side="right"))
@@ -377,8 +380,8 @@ class _Batch:
 class _Walk:
     """Go through a batch from record to record.
 
-    A run of records that follow one another is one step, found for all records at once. Python
-    takes a step where a run ends: at a tail, and at a header-like place inside a payload.
+    A run of consecutive records is one step, found for all records at once. Python takes a step at
+    the end of a run: at a tail, and at bytes inside a payload that look like a header.
     """
 
     def __init__(
@@ -454,7 +457,7 @@ class _Walk:
             position, header = self._at(after)
 
     def _at(self, chunk: int) -> tuple[int, int]:
-        """Return where a chunk begins, and the header there (-1: none)."""
+        """Return the beginning of a chunk, and the header there (-1: none)."""
         if chunk == len(self.start):
             return self.batch.size, -1
         return self.start[chunk], self.first_header[chunk]
@@ -462,12 +465,13 @@ class _Walk:
     def _continued(self, chunk: int, position: int, has_header: bool) -> int | None:
         """Return the first chunk that does not continue the tail at `position` of `chunk`.
 
-        None where more chunks must come to know.
+        Returns None if more chunks are needed to tell.
         """
         after = chunk + 1
         while True:
             if not has_header and self.ends[after - 1] - position >= COMMON:
-                # What makes 16 bytes that are no header does not belong to it.
+                # A chunk that completes the tail to 16 bytes that are not a header does not
+                # continue it.
                 return max(after - 1, chunk + 1)
             if after == len(self.start):
                 return None
@@ -508,7 +512,7 @@ class _Walk:
         )
 
     def _is_stale(self, chunk: int, position: int) -> bool:
-        """Say whether the tail of a chunk is what the reader's buffer held there before."""
+        """Say whether the tail of a chunk equals the earlier bytes of the reader's buffer there."""
         if chunk < self.batch.waiting:
             return self.waiting_is_stale
         begin, size = position - self.start[chunk], self.ends[chunk] - position
@@ -516,7 +520,7 @@ class _Walk:
             return False
         before = chunk - 1
         if before >= self.batch.waiting and self.ends[before] - self.start[before] >= begin + size:
-            # The last read reached as far, as it does where every read is of the whole buffer.
+            # The last read was as long, as it is if every read fills the whole buffer.
             held_from = self.start[before] + begin
             held = self._bytes[held_from : held_from + size]
         else:

@@ -1,10 +1,11 @@
-"""What Spark SQL calls to decode a GBase stream: three table functions over Arrow batches.
+"""The functions that Spark SQL calls to decode a GBase stream: three table functions over Arrow
+batches.
 
-A capture is cut into *stretches* at fresh chunks, which always begin a record, so that several
-tasks can find its records (`Stretches`, `FramedRecords`). The records then go by transaction into
-*buckets*, in which their change events are made (`ChangeEvents`); on the way there many lie packed
-in one row. The macro `gbase_capture` of the dbt project says what each is given; rows come by
-`partition by` and `order by`.
+A capture is cut into segments, here called *stretches*, at fresh chunks, which always begin a
+record. So several tasks can find its records (`Stretches`, `FramedRecords`). The records then go by
+transaction into shards, here called *buckets*, in which their change events are made
+(`ChangeEvents`). On the way many of them are packed into one row. The macro `gbase_capture` of the
+dbt project gives the inputs; rows arrive by `partition by` and `order by`.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ DECODED_BYTES = 16 * 1024 * 1024  # of records that are decoded at once
 class Stretches:
     """Cut one capture into stretches.
 
-    Given its chunks in order: `capture_id` string, `chunk_number` bigint, `byte_count` int and
-    `head` binary (its first 16 bytes). Gives each chunk its `stretch`, named by the
-    number of its first chunk, with the role `chunk`; then, with the role `context`, the earlier
-    chunks whose bytes, from `from_byte` on, were still in the reader's buffer where the stretch
-    begins; they are no more bytes than the stretch before has. `is_first` and `is_last` say it of
-    the stretch in the capture; `buckets` is how many the capture is worth.
+    The input is its chunks in order: `capture_id` string, `chunk_number` bigint, `byte_count` int
+    and `head` binary (its first 16 bytes). Each chunk gets its `stretch`, named by the number of
+    its first chunk, and the role `chunk`. Rows with the role `context` are earlier chunks whose
+    bytes, from `from_byte` on, were still in the reader's buffer at the beginning of the stretch.
+    They have no more bytes than the stretch before. `is_first` and `is_last` mark the first and
+    last stretch of the capture. `buckets` is the number of buckets that suits its size.
     """
 
     TYPE = (
@@ -111,17 +112,18 @@ class Stretches:
 class FramedRecords:
     """Find the records of one stretch that the table `table_id` needs.
 
-    Given, in this order: of the state that an earlier run left of the capture (role `state` in the
-    first stretch, `buffer` in others) the bytes as `payload`; of earlier chunks (role `context`)
-    the bytes from `from_byte` on, and the chunks (role `chunk`), with `chunk_number` and `payload`.
-    All rows have `capture_id`, `is_last` and `buckets`. Gives rows of these kinds: `records`, those
-    of one bucket that follow one another, packed in `content`, from that at `chunk` and
-    `chunk_offset` on; `lost`, bytes that are no record, with `reason` and `detail`; `tail`, such
-    bytes at the end of the capture, which later chunks may complete; `framer`, the state that it
-    ends with, in `content`.
+    The rows of the input are in this order. First come rows with the state that an earlier run left
+    of the capture (role `state` in the first stretch, `buffer` in others), as `payload`. Then come
+    earlier chunks (role `context`), from `from_byte` on. Last come the chunks (role `chunk`), with
+    `chunk_number` and `payload`. All rows have `capture_id`, `is_last` and `buckets`.
 
-    A transaction lies in the bucket of its id modulo `buckets`, a TABSCHEM record of the table in
-    all of them, everything else in the first.
+    The result has rows of these kinds. `records` are consecutive records of one bucket, packed in
+    `content`; the first is at `chunk` and `chunk_offset`. `lost` are bytes outside of records, with
+    `reason` and `detail`. `tail` are such bytes at the end of the capture, which later chunks may
+    complete. `framer` is the state at the end, in `content`.
+
+    A transaction is in the bucket of its id modulo `buckets`. A TABSCHEM record of the table is in
+    all buckets, and everything else is in the first.
     """
 
     TYPE = (
@@ -199,17 +201,19 @@ class FramedRecords:
 class ChangeEvents:
     """Make the change events of one bucket.
 
-    Given `settings`, JSON (see `_Settings`), and rows, in this order: what an earlier run left
-    (kinds `known` and `open`); the rows of `FramedRecords`, by place. Gives rows of these kinds:
-    `event`; for the quarantine `refused`, and `tail` where later chunks may change that; what the
-    capture ends with, in `content`: `open`, packed records of one transaction, with its
-    `transaction_id`, or for all buckets a schema of the table; `known` and `framer`; `doubtful`,
-    where a record may be a repeat of one that the earlier runs have not left.
+    The input is `settings`, JSON (see `_Settings`), and rows in this order: the rows that an
+    earlier run left (kinds `known` and `open`), then the rows of `FramedRecords`, by position.
 
-    Values are in `after` and `before`: as numbers where their column's family has some and they can
-    be (see `_native`), else as text. `integers` and `floats` have a place for each column of such a
-    family, in order. `texts` has one for each column, those of the family `text` first; the list
-    ends with the last that is needed.
+    The result has rows of these kinds. `event` is a change event. `refused` is for the quarantine,
+    and so is `tail`, which later chunks may change. The state at the end of the capture is in
+    `content`. `open` has packed records of one transaction, with its `transaction_id`, or for all
+    buckets a schema of the table; `known` and `framer` have the other parts. `doubtful` marks a
+    record that may repeat one that the earlier runs have not left.
+
+    Values are in `after` and `before`: as numbers if their column's family has numbers and all
+    values can be (see `_native`), else as text. `integers` and `floats` have one item for each
+    column of such a family, in order. `texts` has one item for each column, first the columns of
+    the family `text`; the list ends with the last item that is needed.
     """
 
     VALUES = "struct<integers: array<bigint>, floats: array<double>, texts: array<string>>"
@@ -256,7 +260,7 @@ class ChangeEvents:
                 yield self._batch(1, {"kind": pa.array(["doubtful"])})
 
     def terminate(self) -> Iterator[pa.RecordBatch]:
-        """Give what the capture ends with."""
+        """Give the state at the end of the capture."""
         if self._changes is None:
             return
         self._restore(self._changes)
@@ -301,7 +305,7 @@ class ChangeEvents:
             }
             yield self._batch(count, columns)
         refused = decoded.refused
-        if self._bucket:  # the first one says it
+        if self._bucket:  # the first bucket reports it
             refused = [one for one in refused if one.record_number != TABSCHEM]
         if refused:
             numbers = pa.array([one.record_number for one in refused], pa.int32())
@@ -314,7 +318,7 @@ class ChangeEvents:
 
 
 class _Settings:
-    """What `gbase_capture` was called with, of JSON.
+    """The arguments of `gbase_capture`, from JSON.
 
     `table_id` number; `key` list of names; `columns`, name to family: `integer`, `float`, `date`,
     `timestamp`, `decimal`, a colon and the scale, or `text`; `encoding` text; `rtrim_char` boolean.
@@ -325,7 +329,7 @@ class _Settings:
         self._families: dict[str, str] = self._given["columns"]
 
     def changes(self, capture_id: str) -> Changes:
-        """Make what decodes one capture."""
+        """Make the decoder of one capture."""
         return Changes(
             capture_id,
             self._given["table_id"],
@@ -373,10 +377,10 @@ def _those(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.Reco
 
 
 def _native(values: Any, family: str) -> Any:
-    """Turn decoded values (n,) into numbers; None where not all can be.
+    """Turn decoded values (n,) into numbers; None if not all can be.
 
-    Those of `float` into float64, all others into int64: days since 1970 of `date`, microseconds
-    since 1970 of `timestamp`, digits without the point of `decimal`.
+    Values of `float` become float64, all others int64: days since 1970 for `date`, microseconds
+    since 1970 for `timestamp`, digits without the point for `decimal`.
     """
     kind, _, scale = family.partition(":")
     type_ = values.type
@@ -445,7 +449,7 @@ def _batch(columns: Mapping[str, Any]) -> pa.RecordBatch:
 
 
 def _complete(schema: Mapping[str, Any], count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
-    """Make a batch of all columns of a schema, null where there is none."""
+    """Make a batch of all columns of a schema; a missing column is null."""
     return _batch(
         {name: columns.get(name, pa.nulls(count, type_)) for name, type_ in schema.items()}
     )
@@ -470,7 +474,7 @@ _PLAIN = {
 
 
 def _schema(declared: str) -> dict[str, Any]:
-    """Read a declaration of columns as they stand above."""
+    """Read a declaration of columns as they are declared above."""
     declared = declared.replace(ChangeEvents.VALUES, "values")
     columns = (column.split() for column in declared.split(", "))
     types = _PLAIN | {"values": _PLAIN[ChangeEvents.VALUES]}

@@ -1,4 +1,4 @@
-"""Know the records of a capture again: what a reused buffer left behind looks like records."""
+"""Recognise the repeated records of a capture: stale bytes of a reused buffer look like records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_cdc_udfs.gbase.records import (
     is_one_of,
 )
 
-# Their sequence, where they have one, says nothing of when they were written.
+# Their sequence, if they have one, does not say when they were written.
 UNORDERED = (DISCARD, ERROR)
 ORDERED = sorted(set(RECORDS) - {*REPEATABLE, *UNORDERED})
 
@@ -34,7 +34,7 @@ class KnownRecords:
         self._forgotten: np.uint64 | None = None
 
     def repeated(self, records: Records) -> Bools:
-        """Say of each record (n,), in stream order, whether its bytes came before."""
+        """Say for each record (n,), in stream order, whether an earlier one had the same bytes."""
         hashes = hashes_of(records)
         repeated = np.zeros(len(records), dtype=np.bool_)
         number = records.header["number"]
@@ -63,7 +63,7 @@ class KnownRecords:
         return repeated
 
     def doubtful(self, records: Records) -> Bools:
-        """Say of records that are no repeats whether they may be of one that `restore` forgot."""
+        """Say which records that are not repeats may repeat one that `restore` forgot."""
         header = records.header
         doubtful: Bools = is_one_of(header["number"], ORDERED)
         if self._forgotten is None:
@@ -72,9 +72,9 @@ class KnownRecords:
         return doubtful
 
     def state(self) -> bytes:
-        """Write down what it needs to know later records by, for `restore`.
+        """Write the state by which later records are recognised, for `restore`.
 
-        That is the highest sequence, and the hashes of records without an order.
+        It has the highest sequence, and the hashes of records without an order.
         """
         unordered = np.array(sorted(self._unordered), dtype=">i8")
         return np.array([self._highest], dtype=">u8").tobytes() + unordered.tobytes()

@@ -1,4 +1,4 @@
-"""How the rows of a table lie in their payload: what a TABSCHEM record says.
+"""The layout of a table's rows in their payload, from a TABSCHEM record.
 
 "Change Data Capture API Programmer's Guide" (Informix, OneDB), CDC_REC_TABSCHEM; sizes and forms of
 types from "GBase 8s data types" and "DECIMAL, DATETIME and INTERVAL storage".
@@ -14,7 +14,7 @@ from functools import cached_property
 BAD_SCHEMA = "bad_schema"
 UNSUPPORTED_TYPE = "unsupported_type"
 
-# Kind of value -> its names in a column list, for those that have no arguments that count.
+# Kind of value -> its names in a column list, for types whose arguments do not matter.
 SIMPLE = {
     "int16": ("smallint",),
     "int32": ("integer", "int", "serial"),
@@ -48,8 +48,8 @@ VARIABLE = ("varchar", "lvarchar")
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "fraction")
 FRACTION = FIELDS.index("fraction")
-# A packed time is a number whose integer part ends at SECOND. Of each field: the place of its last
-# two digits, counted in pairs of digits to the left of the point.
+# A packed time is a number whose integer part ends at SECOND. For each field: the position of its
+# last two digits, counted in pairs of digits to the left of the point.
 PLACES = (5, 4, 3, 2, 1, 0)
 MOST_DIGITS = 32
 MOST_COLUMNS = 32767
@@ -62,7 +62,7 @@ _TIME = re.compile(rf"(datetime|interval)\s+{_FIELD}\s+to\s+{_FIELD}")
 
 
 class SchemaError(Exception):
-    """A TABSCHEM that no row can be read by: the reason's code, and what is wrong."""
+    """A TABSCHEM by which no row can be read: the reason's code, and the fault."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -74,10 +74,10 @@ class SchemaError(Exception):
 class Type:
     """How one type is stored.
 
-    `size` is in bytes; None for a variable-length one, and for one that is not known here (`kind`
-    unknown). `digits` and `scale` are those of a decimal (`scale` None: floating). `first` and
-    `last` are fields of a DATETIME or INTERVAL (indices into `FIELDS`), `digits` those of the
-    first one and `scale` those of FRACTION.
+    `size` is in bytes; None for a variable-length type, and for an unknown one (`kind` unknown).
+    For a decimal there are `digits` and `scale` (`scale` None: floating). For a DATETIME or
+    INTERVAL `first` and `last` are fields (indices into `FIELDS`). Then `digits` is for the first
+    field, and `scale` for FRACTION.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class Type:
 
     @property
     def is_known(self) -> bool:
-        """Whether its values can be read; those of BLOB and CLOB are elsewhere."""
+        """Whether its values can be read; the values of BLOB and CLOB are not in the row."""
         return self.kind not in ("unknown", "locator")
 
 
@@ -123,7 +123,7 @@ class Layout:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where each fixed column begins in the payload; the size of an unknown one is the rest."""
+        """The beginning of each fixed column in the payload; an unknown one has the rest."""
         known = sum(column.type.size or 0 for column in self.fixed)
         offsets, offset = [], 0
         for column in self.fixed:
@@ -134,7 +134,7 @@ class Layout:
 
 
 def parse_type(text: str) -> Type:
-    """Return how a type is stored that is written as in CREATE TABLE; `UNKNOWN` if not known."""
+    """Return how a type in the form of CREATE TABLE is stored; `UNKNOWN` if not known."""
     text = " ".join(text.lower().split())
     if match := _TIME.fullmatch(text):
         return _time(*match.groups())
@@ -211,10 +211,10 @@ def parse_layout(
 ) -> Layout:
     """Read a TABSCHEM: its payload (the column list) and the three numbers of its header.
 
-    Raises SchemaError: `bad_schema` where counts or sizes do not add up, `unsupported_type` where
-    the sizes of more than one fixed column are not known. The size of a single one is what the
-    others leave of `fixed_bytes`; it cannot be read (nor can BLOB, CLOB and variable columns of
-    unknown types), the others can.
+    Raises SchemaError: `bad_schema` if counts or sizes do not add up, `unsupported_type` if the
+    sizes of more than one fixed column are unknown. A single unknown column has the size that the
+    others leave of `fixed_bytes`. It cannot be read, and neither can BLOB, CLOB and variable
+    columns of unknown types. All other columns can.
     """
     if payload.count(b",") > 2 * MOST_COLUMNS:  # one between columns, at most one in each
         raise SchemaError(BAD_SCHEMA, f"more than {MOST_COLUMNS} columns")

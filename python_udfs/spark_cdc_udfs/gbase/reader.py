@@ -1,4 +1,4 @@
-"""Land what a capture client reads: number the reads, and know where the next session begins."""
+"""Land the reads of a capture client: number them, and know where the next session begins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Reader(Protocol):
     """A capture session that is open and active."""
 
     def read(self) -> bytes:
-        """Give the bytes of the next read; none when it is time to stop."""
+        """Give the bytes of the next read; no bytes when it is time to stop."""
 
 
 class RestartPosition:
     """Follow the records of one session, to know where the next one must begin.
 
-    `position` is where this one began: 0, or what the last one gave.
+    `position` is the beginning of this session: 0, or the result of the last one.
     """
 
     def __init__(self, position: int = 0) -> None:
@@ -32,9 +32,9 @@ class RestartPosition:
 
     @property
     def position(self) -> int:
-        """Where to begin: at the oldest open transaction, else at the last record.
+        """The position to begin at: the oldest open transaction, else the last record.
 
-        Where no record was seen, where this session began.
+        If there was no record, it is the beginning of this session.
         """
         return min(self._open.values(), default=self._last)
 
@@ -68,9 +68,9 @@ def land(
 ) -> int:
     """Store each read of a session as a row, and return the position to begin the next one at.
 
-    `write` stores a row: `capture_id`, `chunk_number` (from `first` on) and `payload`. What it, or
-    the reader, raises ends the landing: what was stored until then is good, and the next session
-    begins where this one did, at `position`, 0 for the first of all.
+    `write` stores a row: `capture_id`, `chunk_number` (from `first` on) and `payload`. An error of
+    `write` or of the reader ends the landing. The rows that were stored until then are good, and
+    the next session begins at the same `position` as this one, 0 for the first session.
     """
     restart = RestartPosition(position)
     number = first

@@ -99,7 +99,7 @@ _HEADER = np.dtype(
         "itemsize": 40,
     }
 )
-# A window on a header may reach behind the shortest one: so many bytes follow all data.
+# A window on a header may reach beyond the shortest header: so many bytes follow all data.
 PADDING = _HEADER.itemsize
 
 
@@ -111,7 +111,7 @@ class Records:
     """
 
     data: Bytes
-    start: Ints  # where the header begins in `data`
+    start: Ints  # beginning of the header in `data`
     header_size: Ints  # bytes before the payload
     payload_size: Ints  # bytes
     chunk: Ints  # number of the chunk in which it begins ...

@@ -15,26 +15,26 @@ from spark_cdc_udfs.gbase.layout import Layout
 from spark_cdc_udfs.gbase.records import SIZES_AT, Records
 from spark_cdc_udfs.gbase.values import Decoded, decode_fixed, decode_variable
 
-# Why a row cannot be read, by the codes in `Rows.reason`; 0 where it can.
+# Why a row cannot be read, by the codes in `Rows.reason`; 0 if it can.
 ROW_REASONS = ("", "bad_var_sizes", "bad_value", "bad_text")
 BAD_VAR_SIZES, BAD_VALUE, BAD_TEXT = 1, 2, 3
 
 
 class Rows(NamedTuple):
-    """m rows: columns by name, and what is wrong with which."""
+    """m rows: columns by name, and the faults of bad rows."""
 
     columns: dict[str, Any]  # Arrow arrays (m,), null throughout for rows that cannot be read
     reason: npt.NDArray[np.int8]  # (m,), index into `ROW_REASONS`
-    column: Ints  # (m,), index into `Layout.columns` of the first value to blame; -1 for none
+    column: Ints  # (m,), index into `Layout.columns` of the first bad value; -1 for none
     faults: Ints  # (m,), how many values are to blame
 
 
 def size_array(layout: Layout, records: Records) -> tuple[Ints, Bools]:
     """Read the size arrays of rows (n,): bytes of each variable column (m, v) of the m that fit.
 
-    Returns also which those are (n,). The byte order is the one by which the sizes and the fixed
-    columns make up the payload. Both do only where a size is 64 KiB or more, which none is; then it
-    is big-endian.
+    Also returns which rows fit (n,). In the right byte order the sizes and the fixed columns add up
+    to the payload. In both orders they do only if a size is 64 KiB or more, which is impossible;
+    then it is big-endian.
     """
     count = len(layout.variable)
     left = records.payload_size - layout.fixed_bytes
@@ -58,13 +58,13 @@ def decode_rows(
     encoding: str = "utf-8",
     rtrim_char: bool = False,
 ) -> Rows:
-    """Decode rows that lie as `layout` says.
+    """Decode rows with the layout `layout`.
 
-    `names` are those of the columns to decode, as the layout spells them; without it all that can
-    be read. Types of Arrow are those of `decode_fixed` and `decode_variable`. `encoding` is the
-    character set of the database, by a name that Python knows; `rtrim_char` takes the trailing
-    blanks off CHAR. Only what is decoded is checked; of a row with several faults, the first one in
-    the order of the payload counts.
+    `names` are the columns to decode, as the layout spells them; without it all readable columns
+    are decoded. Types of Arrow are as in `decode_fixed` and `decode_variable`. `encoding` is the
+    character set of the database, by a name that Python knows; `rtrim_char` removes the trailing
+    blanks of CHAR. Only decoded columns are checked. If a row has several faults, the first in the
+    order of the payload counts.
     """
     wanted = None if names is None else set(names)
     sizes, fits = size_array(layout, records)
@@ -124,7 +124,7 @@ def value_bytes(layout: Layout, record: Records, index: int) -> bytes:
 
 
 def _without(values: Any, good: Ints, reason: npt.NDArray[np.int8]) -> Any:
-    """Spread the values of the rows `good` over all, with nulls for those that have a reason."""
+    """Spread the values of the rows `good` over all rows, with nulls for rows with a reason."""
     place = np.zeros(len(reason), dtype=np.int64)
     place[good] = np.arange(len(good))
     return values.take(pa.array(place, mask=reason != 0))

@@ -21,20 +21,20 @@ from spark_cdc_udfs.gbase.arrays import (
 )
 
 UTF8 = ("utf-8", "utf8")
-# Every 7-bit character, and what means a change of the character set in some encodings.
+# Every 7-bit character, and the characters that change the character set in some encodings.
 ASCII = bytes(range(0x80)) + b"\x1b$B!!\x1b(B\x0e!!\x0f~{!!~}+AGE-"
 # No byte below 0x30 is a part of a longer character in any encoding that has ASCII in its place.
 SEPARATORS = range(0x30)
 
 
 def check_encoding(encoding: str) -> None:
-    """Raise LookupError where Python knows no character set of this name (`gb18030`, `gbk` ...)."""
+    """Raise LookupError if Python knows no character set with this name (`gb18030`, `gbk` ...)."""
     " ".encode(encoding)
 
 
 @functools.cache
 def keeps_ascii(encoding: str) -> bool:
-    """Say whether the ASCII characters are what they are in ASCII, whatever is around them."""
+    """Say whether ASCII characters have their ASCII bytes, whatever is around them."""
     try:
         return ASCII.decode(encoding) == ASCII.decode("ascii")
     except UnicodeDecodeError:
@@ -44,8 +44,8 @@ def keeps_ascii(encoding: str) -> bool:
 def strings(values: Any, valid: Bools, encoding: str) -> tuple[Any, Bools]:
     """Decode a binary array (m,) into a string array, and say which values (m,) are not text.
 
-    Those, and those that are not `valid`, are null in the result. `encoding` is a name that Python
-    knows. Values that are not valid are of no bytes, or of text.
+    Those values, and values that are not `valid`, are null in the result. `encoding` is a name that
+    Python knows. Values that are not valid have no bytes, or are text.
     """
     if encoding.lower() in UTF8:
         decoded = _string_array(*contents(values), valid)
@@ -67,10 +67,9 @@ def _string_array(offsets: Any, data: Any, valid: Bools) -> Any:
 
 
 def _decode(values: Any, encoding: str) -> tuple[Any, Bytes] | None:
-    """Decode all values in one go; None where that cannot be done.
+    """Decode all values in one step; None if that is not possible.
 
-    They are put together with a character between them that none contains, so that the places where
-    they end can be found again.
+    They are joined with a character that none contains, so that their ends can be found again.
     """
     offsets, data = contents(values)
     data = data[offsets[0] : offsets[-1]]

@@ -1,8 +1,8 @@
-"""From records to what was committed: transactions, savepoints, pairs of images.
+"""From records to committed changes: transactions, savepoints, pairs of images.
 
 "Change Data Capture API Programmer's Guide" (Informix, OneDB). The server sends the changes of all
-open transactions, interleaved, also those that it later takes back. A transaction is known by its
-id from BEGINTX to COMMTX or RBTX; then the id is used again.
+open transactions, interleaved. It also sends changes that it later takes back. A transaction is
+known by its id from BEGINTX to COMMTX or RBTX; then the id is used again.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Committed(NamedTuple):
     committed_at: Ints
     began_at: Ints
     user: Ints  # id of the user at the operating system, of the BEGINTX
-    # Of an UPDAFT: where among the n its UPDBEF is; of an UPDBEF: its UPDAFT; else -1. A pair
-    # follows directly on one another among the records of their table in their transaction.
+    # For an UPDAFT: the index of its UPDBEF among the n; for an UPDBEF: of its UPDAFT; else -1. The
+    # two are consecutive among the records of their table in their transaction.
     partner: Ints
 
     def parts(self, most: int) -> Iterator[Committed]:
@@ -93,7 +93,7 @@ class _Range(NamedTuple):
 class Transactions:
     """Follow the transactions of one capture, batch after batch.
 
-    What it keeps are copies of the records of open transactions: those of one batch together, until
+    It keeps copies of the records of open transactions: the records of one batch together, until
     the last of their transactions ends.
     """
 
@@ -105,11 +105,11 @@ class Transactions:
 
     @property
     def open_transactions(self) -> int:
-        """Transactions that have begun and not ended. At the end of a capture they are no loss."""
+        """Transactions that have not ended. At the end of a capture nothing of them is lost."""
         return len(self._open)
 
     def open_records(self) -> list[Records]:
-        """Give the records of the transactions that have not ended: of each, those of a batch."""
+        """Give the records of each transaction that has not ended, one batch at a time."""
         return [
             self._parts[one.part].take(np.arange(one.start, one.end)).compact()
             for ranges in self._open.values()
@@ -117,7 +117,7 @@ class Transactions:
         ]
 
     def feed(self, records: Records) -> Settled:
-        """Take the next records, in stream order; those that are no part of a transaction too."""
+        """Take the next records, in stream order; also records outside of transactions."""
         number = records.header["number"]
         records = records.take(is_one_of(number, CONTROLS + CHANGES))
         header = records.header
@@ -151,7 +151,7 @@ class Transactions:
             self._open.setdefault(key, []).append(_Range(part, start, end))
 
     def _take(self, transactions: list[int]) -> list[Records]:
-        """Give up what is kept of some transactions, in stream order of each."""
+        """Give up the stored records of some transactions, in stream order of each."""
         ranges: dict[int, list[_Range]] = {}
         for transaction in transactions:
             for one in self._open.pop(transaction, []):
@@ -169,8 +169,8 @@ class Transactions:
 class _Sorted:
     """A batch by transaction id, in stream order within it, cut into segments.
 
-    A segment begins with each id and with each BEGINTX; it is a transaction where it begins with
-    BEGINTX, and ends at its first COMMTX or RBTX. All indices are into `records`.
+    A segment begins with each id and with each BEGINTX. If it begins with BEGINTX it is a
+    transaction, and ends at its first COMMTX or RBTX. All indices are into `records`.
     """
 
     def __init__(self, records: Records) -> None:
@@ -194,7 +194,7 @@ class _Sorted:
         place = np.arange(count)
         is_end = (number == COMMTX) | (number == RBTX)
         end = np.minimum.reduceat(np.where(is_end, place, count), first) if count else first
-        after = np.append(first[1:], count)  # where the next segment begins
+        after = np.append(first[1:], count)  # beginning of the next segment
         has_begin = begins[first]
         is_last = np.ones(len(first), dtype=np.bool_)
         is_last[:-1] = transaction[first[1:]] != transaction[first[:-1]]
@@ -221,7 +221,7 @@ class _Sorted:
         self.commit_of: Ints = self.order[end[of[chosen]]]
 
     def _begins(self, number: npt.NDArray[Any], transaction: npt.NDArray[Any]) -> Bools:
-        """Say where a transaction begins: not where the BEGINTX of an open one comes again."""
+        """Say which records begin a transaction: not a repeated BEGINTX of an open one."""
         begins: Bools = number == BEGINTX
         which = np.flatnonzero(begins | (number == COMMTX) | (number == RBTX))
         before, after = which[:-1], which[1:]
@@ -243,7 +243,7 @@ class _Sorted:
         if not len(discards):
             return np.zeros(len(sequence), dtype=np.bool_)
         cuts = np.unique(sequence[discards])
-        # Of each record the lowest cut behind it, by rank; those of later segments never count.
+        # For each record the lowest later cut, by rank; cuts of later segments never count.
         none = len(cuts)
         rank = np.full(len(sequence), none, dtype=np.int64)
         rank[discards] = cuts.searchsorted(sequence[discards])

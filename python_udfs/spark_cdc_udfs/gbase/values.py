@@ -28,7 +28,7 @@ BEFORE_FIELD = ("", "-", "-", " ", ":", ":", ".")
 class Decoded(NamedTuple):
     """The m values of a column."""
 
-    values: Any  # Arrow array; null also where a value is bad
+    values: Any  # Arrow array; null also for a bad value
     bad_value: Bools  # (m,) impossible values
     bad_text: Bools  # (m,) text that the character set does not have
 
@@ -45,9 +45,9 @@ def _checked(values: Any, bad: Bools) -> Decoded:
 def decode_fixed(type_: Type, raw: Bytes, encoding: str) -> Decoded:
     """Decode a column of a fixed type from its bytes, `raw` (m, size).
 
-    `encoding` is that of CHAR. Gives int16, int32, int64, float, double, decimal128(38, scale),
-    date32, boolean and string; DATETIME, INTERVAL and DECIMAL without scale are strings, as the
-    reference writes them; BLOB and CLOB are their locators, binary.
+    `encoding` is for CHAR. Gives int16, int32, int64, float, double, decimal128(38, scale), date32,
+    boolean and string. DATETIME, INTERVAL and DECIMAL without scale are strings, as the reference
+    writes them. BLOB and CLOB are their locators, binary.
     """
     kind = type_.kind
     if kind in INTEGERS:
@@ -130,7 +130,7 @@ def _boolean(raw: Bytes) -> Decoded:
 class _Packed(NamedTuple):
     """Numbers of k pairs of digits: 0.d1d2d3… · 100^exponent."""
 
-    digits: Bytes  # (k, m), 0 to 99, the first ones right behind the point
+    digits: Bytes  # (k, m), 0 to 99, beginning just after the point
     exponent: npt.NDArray[np.int8]  # (m,)
     negative: Bools  # (m,); never for zero
     null: Bools  # (m,)
@@ -153,9 +153,10 @@ def _packed(raw: Bytes) -> _Packed:
 
 
 def _complement(stored: Bytes) -> Bytes:
-    """Turn the digits (k, m) of negative numbers around: 100 - d the last one, 99 - d the others.
+    """Complement the digits (k, m) of negative numbers: 100 - d for the last one, 99 - d for the
+    others.
 
-    The last one is the last that is not zero; zeros behind it stay.
+    The last digit is the last one that is not zero; zeros after it stay.
     """
     digits = np.empty_like(stored)
     behind = np.zeros(stored.shape[1], dtype=np.bool_)
@@ -220,7 +221,8 @@ def _decimal(type_: Type, number: _Packed) -> Decoded:
 
 
 def _multiply(high: Ints, unit: int, low: Ints, negative: Bools, words: Unsigned) -> None:
-    """Write high · unit + low, negated where said, into `words` (m, 2), the low word first.
+    """Write high · unit + low, negated for the marked ones, into `words` (m, 2), the low word
+    first.
 
     `high`, `unit` and `low` are below 2^63.
     """
@@ -248,7 +250,7 @@ def _characters(pairs: Bytes) -> Bytes:
 
 
 def _after_first(marks: Bools) -> Bools:
-    """Say of each place (m, width) whether it is at or behind the first marked one of its row."""
+    """Say which positions (m, width) are at or after the first marked one of their row."""
     return np.logical_or.accumulate(marks, axis=1)
 
 
@@ -287,7 +289,7 @@ def _floating(type_: Type, number: _Packed) -> Decoded:
 
 
 def _time(type_: Type, number: _Packed) -> Decoded:
-    """Write a DATETIME or INTERVAL: its fields, and what stands between them."""
+    """Write a DATETIME or INTERVAL: its fields, and the characters between them."""
     first, last, fraction = type_.first, type_.last, type_.scale or 0
     left, right = -(-type_.digits // 2), -(-fraction // 2)
     top = PLACES[first] + left - 1 if first < FRACTION else -1
@@ -302,7 +304,7 @@ def _time(type_: Type, number: _Packed) -> Decoded:
         bad |= written[-1] != ord("0")
         written = written[:-1]
 
-    # The first field as wide as its pairs of digits, or FRACTION alone behind its point.
+    # The first field as wide as its pairs of digits, or FRACTION alone after its point.
     lines: list[Bytes | str] = ["-"] if interval else []
     place = 0
     for field in range(first, last + 1):
@@ -345,8 +347,8 @@ def _char(raw: Bytes, encoding: str) -> Decoded:
 def decode_variable(type_: Type, data: Bytes, start: Ints, size: Ints, encoding: str) -> Decoded:
     """Decode a column of type VARCHAR or LVARCHAR, each value its `size` bytes from `start` on.
 
-    Both are (m,) and lie within `data`, behind which there is at least one byte more.
-    `encoding` is that of the text. Gives string.
+    Both are (m,) and are within `data`, after which there is at least one byte more. `encoding` is
+    for the text. Gives string.
     """
     first = data[start].astype(np.int64)
     both = first << 8 | data[start + 1]

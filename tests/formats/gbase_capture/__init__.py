@@ -1,4 +1,4 @@
-"""GBase 8s change data capture: what the laws need to know of it."""
+"""GBase 8s change data capture: its interface to the laws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARGUMENTS = f"key={list(writer.TABLE.key)}, table_id=7, columns={dict(writer.TAB
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """A stream with records of every kind, good and bad, in chunks that come in any order."""
+    """A stream with records of every kind, good and bad, in chunks in any order."""
     rng = random.Random(f"{seed} stream")
     workload = database.generate(writer.TABLE, rng, transactions=60)
     written = writer.write(workload, rng, bad_records=2, duplicates=0.1)
@@ -35,10 +35,10 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """Transactions lie across runs; ends of chunks wait; old chunks come again, one comes late."""
+    """Transactions span runs; ends of chunks wait; old chunks are repeated, one is late."""
     workload = database.generate(writer.TABLE, rng, transactions=50)
     written = writer.write(workload, rng, bad_records=2, duplicates=0.05)
-    # what a landing adds of its own may have a type without equality
+    # a column that the landing adds may have a type without equality
     columns = writer.RAW_COLUMNS | {"headers": "map<string,string>", "landed": "int"}
     cuts = sorted(rng.sample(range(10, len(written.rows)), 2))
     begins, ends = [0, *cuts], [*cuts, len(written.rows)]
@@ -51,7 +51,7 @@ def deliveries(rng: random.Random) -> Deliveries:
     landed: dict[tuple[str, int], int] = {}
 
     def row_of(row: Row, number: int) -> dict[str, Any]:
-        # what comes again says when it first came
+        # a repeated row has the time of its first delivery
         first = landed.setdefault((row["capture_id"], row["chunk_number"]), number)
         return {**row, "headers": {"reader": "1"}, "landed": first}
 

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 SEEDS = HERE.parents[2] / "seeds"
 sys.path.insert(0, str(HERE.parents[1]))
 
-from formats.gbase_capture import reference as gbase  # noqa: E402  # where it is was said just now
+from formats.gbase_capture import reference as gbase  # noqa: E402  # after the path is set
 from formats.gbase_capture.writer import packed  # noqa: E402
 
 TABLE, CUSTOMERS = 7, 8
@@ -68,7 +68,7 @@ INSERT, DELETE, BEFORE, AFTER = 40, 41, 42, 43
 
 
 def accounts() -> list[tuple[str, int, bytes, str]]:
-    """Give what two capture sessions read: session, number, bytes, and what they show."""
+    """Give the reads of two capture sessions: session, number, bytes, and what they demonstrate."""
     schema = gbase.schema(TABLE, COLUMNS, FIXED_BYTES, 6, 1)
     ada: Row = (1, "100.00", "Ada")
     emmy: Row = (2, "250.50", "Emmy")
@@ -106,7 +106,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
             + account(AFTER, 0x321, 52, (1, "75.00", "Ada")),
             "two transactions at a time; an update with its before image",
         ),
-        (commit(0x325, 53) + cut[:30], "the second one commits first; ends inside a header"),
+        (commit(0x325, 53) + cut[:30], "the second one commits first; the read ends in a header"),
         (cut[30:] + commit(0x340, 52), "the rest of that record"),
         (
             begin(0x500, 54) + account(DELETE, 0x510, 54, emmy) + gbase.rollback(LOG + 0x520, 54),
@@ -124,7 +124,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
         (b"".join(move), "a row moves to another key: 3 becomes 30"),
         (
             timeout + b"".join(move)[len(timeout) :],
-            "nothing happened for a while; behind that record the buffer still has the last read",
+            "nothing happened for a while; after that record the buffer still has the last read",
         ),
         (b"".join(lonely), "an update without before image"),
         (
@@ -132,14 +132,14 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
             + account(INSERT, 0xA10, 56, (5, "5.00", "Barbara"))
             + account(INSERT, 0xA20, 56, (10, "10.00", "Mallory"), b"\0\7")
             + commit(0xA30, 56),
-            "quarantine, bad_value: a boolean that is 7; the other row comes",
+            "quarantine, bad_value: a boolean that is 7; the other row is an event",
         ),
         (
             begin(0xB00, 57)
             + account(BEFORE, 0xB10, 57, (5, "5.00", "Barbara"))
             + account(DELETE, 0xB20, 57, (4, "0.01", "Алан"))
             + commit(0xB30, 57),
-            "quarantine, orphan_before_image: its update is not there; a delete",
+            "quarantine, orphan_before_image: its update is missing; a delete",
         ),
         (
             account(INSERT, 0xC10, 77, (11, "11.00", "Trent")),
@@ -158,7 +158,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
     second = [
         (
             schema + b"".join(lonely) + b"".join(open_),
-            "the next session, from an earlier position: two transactions come again",
+            "the next session, from an earlier position: two transactions are repeated",
         ),
         (commit(0xF20, 55), "the open transaction commits"),
         (
@@ -174,7 +174,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
             + account(INSERT, 0x1120, 59, (7, "7.00", "Katherine"))
             + account(INSERT, 0x1130, 59, (1, "1.00", "Ada"))
             + commit(0x1140, 59),
-            "a truncate, and what was inserted behind it",
+            "a truncate, and rows that were inserted after it",
         ),
     ]
     chunks = [("4711", number, raw, shows) for number, (raw, shows) in enumerate(first, start=1)]
@@ -184,7 +184,7 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
 
 
 def published() -> list[tuple[str, int, bytes, str]]:
-    """Give the reads of the one capture of GBase 8s that was published."""
+    """Give the reads of the only published capture of GBase 8s."""
     lines = (HERE / "vectors" / "gbase_records.jsonl").read_text(encoding="utf-8").splitlines()
     vectors = {vector["id"]: vector for vector in map(json.loads, lines)}
     shows = {

@@ -1,6 +1,6 @@
-"""The GBase stream decoded the plain way, one byte, row and record after the other.
+"""The GBase stream decoded in the plain way: one byte, row and record after the other.
 
-Written from the format's reference and independent of the package, so that the two check each
+It was written from the format's reference and is independent of the package, so the two check each
 other. Nothing here is fast.
 """
 
@@ -20,14 +20,14 @@ SHORTEST |= dict.fromkeys((40, 41, 42, 43), 36)
 
 
 class Bad(Exception):
-    """A value that is none; the argument is the reason."""
+    """Bytes that are not a valid value; the argument is the reason."""
 
 
 # ------------------------------------------------------------------------------------------ writing
 
 
 def record(number: int, fields: bytes, payload: bytes = b"") -> bytes:
-    """Write a record whose header goes on with `fields`."""
+    """Write a record whose header continues with `fields`."""
     return struct.pack(">4I", 16 + len(fields), len(payload), 66, number) + fields + payload
 
 
@@ -83,7 +83,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Frames:
-    """What is in a list of chunks."""
+    """The contents of a list of chunks."""
 
     records: list[tuple[bytes, Place]] = field(default_factory=list)
     repeats: list[tuple[bytes, Place]] = field(default_factory=list)
@@ -196,7 +196,7 @@ def exact(value: Fraction) -> int:
 
 
 def plain(value: Fraction) -> str:
-    """Write a number with a finite number of digits, none too many."""
+    """Write a number with a finite number of digits, if there are not too many."""
     digits = 0
     while (value * 10**digits).denominator != 1:
         digits += 1
@@ -281,7 +281,7 @@ def value_of(type_text: str, raw: bytes, encoding: str = "utf-8") -> Any:
         if value is None:
             return None
         unscaled = exact(value * 10**scale)
-        if abs(value) >= 100 ** (18 - (scale + 1) // 2):  # what an Arrow decimal is used for
+        if abs(value) >= 100 ** (18 - (scale + 1) // 2):  # the precision of an Arrow decimal
             raise Bad("bad_value")
         return Decimal(f"{unscaled}e-{scale}")
     if name == "decimal":
@@ -314,7 +314,7 @@ def value_of(type_text: str, raw: bytes, encoding: str = "utf-8") -> Any:
 
 
 def sizes_of(array: bytes, left: int) -> list[int]:
-    """Read a size array whose sizes make up `left` bytes; raises Bad."""
+    """Read a size array whose sizes add up to `left` bytes; raises Bad."""
     count = len(array) // 4
     fitting = [
         sizes
@@ -330,7 +330,7 @@ def sizes_of(array: bytes, left: int) -> list[int]:
 
 
 class Fields(NamedTuple):
-    """The fields of a record that transactions are made of."""
+    """The fields of a record that make up transactions."""
 
     number: int
     sequence: int
@@ -339,7 +339,7 @@ class Fields(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A committed record: the indices of it, of its BEGINTX, COMMTX and partner (-1: none)."""
+    """The indices of a committed record, its BEGINTX, COMMTX and partner (-1: none)."""
 
     place: int
     begin: int
@@ -350,7 +350,7 @@ class Change(NamedTuple):
 def settle(
     records: Sequence[Fields],
 ) -> tuple[list[Change], list[tuple[str, int]]]:
-    """Follow the transactions; give the changes by commit, and the reasons of refused records."""
+    """Follow the transactions; give changes by commit, and why records are in quarantine."""
     open_: dict[int, tuple[int, list[int]]] = {}
     changes: list[Change] = []
     refused: list[tuple[str, int]] = []
@@ -358,7 +358,7 @@ def settle(
         if number == 1:
             beginning, rows = open_.get(transaction, (-1, []))
             if beginning >= 0 and records[beginning].sequence == sequence:
-                continue  # the same record again is no second transaction
+                continue  # the same record again does not begin a second transaction
             refused += [("unfinished_transaction", one) for one in rows]
             open_[transaction] = (index, [])
         elif number in (2, 3):

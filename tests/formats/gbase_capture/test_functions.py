@@ -1,5 +1,8 @@
-"""What Spark SQL calls for a GBase stream, without Spark: cut into stretches and buckets anywhere,
-it gives what one decoder gives that reads all in order."""
+"""The functions that Spark SQL calls for a GBase stream, without Spark.
+
+A stream that is cut into segments and shards anywhere gives the same as one decoder that reads
+everything in order. The functions call a segment a stretch, and a shard a bucket.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ CHUNKS |= {"from_byte": pa.int32()}
 
 
 def by_functions(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int, int]]]:
-    """Decode chunks with the functions: sequences of the events, and what is refused."""
+    """Decode chunks with the functions: sequences of the events, and the quarantine."""
     payloads = dict(chunks)
     heads = [
         {"capture_id": "a", "chunk_number": number, "byte_count": len(raw), "head": raw[:16]}
@@ -107,7 +110,7 @@ def by_capture(chunks: Sequence[Chunk]) -> tuple[list[str], list[tuple[str, int,
 
 
 def same(chunks: Sequence[Chunk], stretch_bytes: int) -> None:
-    # a bucket takes its time, even of two records
+    # a shard takes time, even with two records
     with mock.patch.multiple(functions, STRETCH_BYTES=stretch_bytes, MOST_BUCKETS=16):
         assert by_functions(chunks) == by_capture(chunks)
 
@@ -123,15 +126,15 @@ def chunks_of(seed: int, capture_id: str) -> list[Chunk]:
 @pytest.mark.parametrize("stretch_bytes", [1, 1000, 10_000])
 @pytest.mark.parametrize("capture_id", ["s1", "s2"])
 @pytest.mark.parametrize("seed", range(3))
-def test_streams_cut_into_stretches(seed: int, capture_id: str, stretch_bytes: int) -> None:
-    """Of cut chunks, and of chunks with the stale bytes of a reused buffer."""
+def test_streams_cut_into_segments(seed: int, capture_id: str, stretch_bytes: int) -> None:
+    """Chunks that are cut anywhere, and chunks with the stale bytes of a reused buffer."""
     same(chunks_of(seed, capture_id), stretch_bytes)
 
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_broken_streams(data: st.DataObject) -> None:
-    """Chunks that are lost, cut short, spliced or changed: nothing fails, and both say the same."""
+    """Lost, shortened, spliced or changed chunks: nothing fails, and both ways agree."""
     chunks = chunks_of(data.draw(st.integers(0, 3)), data.draw(st.sampled_from(["s1", "s2"])))
     broken: list[Chunk] = []
     for number, raw in chunks[:30]:
@@ -157,8 +160,8 @@ def test_any_bytes(payloads: list[bytes]) -> None:
 
 @given(st.lists(st.integers(16, 3000), min_size=1, max_size=60), st.sampled_from([1, 500, 5000]))
 @settings(max_examples=60, deadline=None)
-def test_stretches_bring_no_more_along_than_they_have(sizes: list[int], stretch: int) -> None:
-    """Whatever the sizes of chunks, also where each is shorter than the one before."""
+def test_context_is_no_longer_than_its_segment(sizes: list[int], stretch: int) -> None:
+    """Chunks of any size, also if each is shorter than the one before."""
     for some in (sizes, sorted(sizes, reverse=True)):
         heads = [
             {"capture_id": "a", "chunk_number": number, "byte_count": size, "head": HEAD}
@@ -191,7 +194,7 @@ def test_stretches_bring_no_more_along_than_they_have(sizes: list[int], stretch:
     ],
 )
 def test_values_as_numbers(values: pa.Array, family: str, numbers: list[Any] | None) -> None:
-    """As far as they can be, all of them; what cannot is given as text."""
+    """Values are numbers as far as possible, for all or none; otherwise text."""
     settings_ = functions._Settings(
         json.dumps({"columns": {"name": "text", "value": family, "last": "decimal:0"}})
     )
@@ -207,7 +210,7 @@ def test_values_as_numbers(values: pa.Array, family: str, numbers: list[Any] | N
 
 
 def test_a_bad_schema_is_refused_once() -> None:
-    """Also where the records of its capture lie in many buckets."""
+    """Also if the records of its capture are in many shards."""
     first, *others = chunks_of(0, "s2")
     wrong = first[1].replace(b"serial", b"bigint", 1)
     same([(first[0], wrong), *others], 1)

@@ -1,4 +1,4 @@
-"""Incremental models of a stream: from which state a run goes on, and what a session takes back."""
+"""Incremental models of a stream: the state from which a run continues, and retracted events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RAW = (
     "create table {schema}.chunks (capture_id string, chunk_number int, payload binary)"
     " using parquet"
 )
-SESSIONS = 2  # of how many sessions the state is kept
+SESSIONS = 2  # the number of sessions whose state is kept
 
 
 def stream(columns: str) -> str:
@@ -51,7 +51,7 @@ BAD = "select * from {schema}.bad"
 CHANGES = stream("{'id': 'int'}")
 UPDATE = row(42, 1, 3, 1)
 
-# The second run is killed, and has then read a chunk whose beginning it does not have.
+# The second run is killed; it has read a chunk without its beginning.
 KILLED = Scenario(
     "killed",
     raw=("chunks",),
@@ -68,7 +68,7 @@ KILLED = Scenario(
     ),
 )
 
-# The state is kept for few sessions: those of the run, and those whose ids come last.
+# The state is kept for few sessions: the sessions of the run, and those whose ids sort last.
 PUSHED_OUT = Scenario(
     "pushed_out",
     raw=("chunks",),
@@ -87,7 +87,7 @@ PUSHED_OUT = Scenario(
 
 
 def told(text: str, payload: bytes) -> bytes:
-    """A transaction as a session tells it whose table has the columns in `text`."""
+    """A transaction in a session whose table has the columns in `text`."""
     return b"".join(
         (
             gbase.schema(7, text, len(payload), text.count(",") + 1, 0),
@@ -100,7 +100,7 @@ def told(text: str, payload: bytes) -> bytes:
 
 EUROPEAN = ("changes", "current", "regions")
 
-# A second session tells the same transaction with fewer columns; its id comes first, so it counts.
+# A second session gives the same transaction with fewer columns. Its id sorts first, so it counts.
 # The key stays the same, and the view no longer has the event.
 TOLD_OTHERWISE = Scenario(
     "told_otherwise",
@@ -137,9 +137,9 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 
 @pytest.mark.parametrize("name", ["killed", "pushed_out"])
-def test_a_stream_goes_on_from_no_state_that_does_not_fit(steps: Stepping, name: str) -> None:
+def test_a_stream_never_continues_from_a_wrong_state(steps: Stepping, name: str) -> None:
     steps.check(name)
 
 
-def test_a_view_no_longer_has_an_event_that_is_told_otherwise(steps: Stepping) -> None:
+def test_a_retracted_event_leaves_a_view(steps: Stepping) -> None:
     steps.check("told_otherwise")

@@ -1,4 +1,4 @@
-"""The GBase stream: framing and transactions against the plain ways, and input that is broken."""
+"""The GBase stream: framing and transactions against the plain ways, and broken input."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def size_of(place: Place, chunks: Sequence[bytes]) -> int:
 
 
 def check_framing(chunks: Sequence[bytes], sizes: Sequence[int]) -> Frames:
-    """The package and the plain way agree, and every byte is in exactly one place."""
+    """The package and the plain way agree, and every byte is in exactly one result."""
     found, expected = framed(chunks, sizes), frame(chunks)
     assert found.records == expected.records
     assert found.repeats == expected.repeats
@@ -120,7 +120,7 @@ def check_framing(chunks: Sequence[bytes], sizes: Sequence[int]) -> Frames:
     return found
 
 
-# Bytes that make no header where there is none: then the chunks cannot be misread.
+# Bytes that cannot form a wrong header: so the chunks cannot be misread.
 plain_bytes = st.binary(max_size=60).map(lambda raw: raw.replace(b"\x42", b"\x41"))
 
 
@@ -161,14 +161,14 @@ def test_any_cut_gives_the_same_records(
 @given(clean_records(), st.integers(16, 200), batch_sizes)
 @settings(max_examples=60, deadline=None)
 def test_reused_buffer(raws: list[bytes], length: int, sizes: list[int]) -> None:
-    """Reads into one buffer, delivered whole each time: the old bytes in it are ignored."""
+    """Reads into one buffer, delivered whole each time: its old bytes are ignored."""
     buffer, chunks = bytearray(length), []
     for raw in raws:
         for start in range(0, len(raw), length):
             piece = raw[start : start + length]
             buffer[: len(piece)] = piece
             chunks.append(bytes(buffer))
-            # what goes on with a record and begins one as well, by chance, counts as lost bytes
+            # bytes that happen to continue a record and also begin one count as lost
             assume(not start or not is_header(chunks[-1]))
     frames = check_framing(chunks, sizes)
     assert [raw for raw, _ in frames.records] == raws
@@ -176,11 +176,11 @@ def test_reused_buffer(raws: list[bytes], length: int, sizes: list[int]) -> None
 
 
 def test_a_read_that_goes_on_and_looks_fresh_is_reported() -> None:
-    """What it goes on with is lost, and said to be: it cannot be told from a record cut short."""
+    """Its continuation is reported as lost: the record looks like one that was cut short."""
     raw = record(1, bytes(32))
     buffer = raw[:45]
     again = raw[45:] + buffer[3:]
-    assert again == buffer  # the last bytes are those that stand there already
+    assert again == buffer  # the last bytes are equal to the bytes at that place
     frames = check_framing([buffer, again], [1])
     assert not frames.records
     assert [reason for reason, _ in frames.spans] == ["truncated_record"] * 2
@@ -209,7 +209,7 @@ garbage = st.binary(max_size=40) | words | valid | st.sampled_from([b"\0" * 5, b
 def test_any_bytes(
     parts: list[bytes], places: list[int], is_buffer: bool, length: int, sizes: list[int]
 ) -> None:
-    """Whatever comes, the package and the plain way agree, and no byte is lost."""
+    """For any bytes the package and the plain way agree, and no byte is lost."""
     chunks = cut(b"".join(parts), places)
     if is_buffer:
         buffer, delivered = bytearray(length), []
@@ -274,7 +274,7 @@ def write(step: Fields) -> bytes:
 )
 @settings(max_examples=200, deadline=None)
 def test_transactions(rng: random.Random, length: int, sizes: list[int]) -> None:
-    """Any records, in any batches, give the changes and refusals of the plain way."""
+    """Any records, in any batches, give the changes and quarantine of the plain way."""
     fields = [
         Fields(rng.choice(KINDS), rng.randrange(1, 9), rng.randrange(1, 3), rng.randrange(7, 9))
         for _ in range(length)
@@ -285,7 +285,7 @@ def test_transactions(rng: random.Random, length: int, sizes: list[int]) -> None
     found_refused: list[tuple[str, int]] = []
     for indices, _ in batches(fields, sizes):  # type: ignore[arg-type]  # numbers alone are used
         records = records_of([write(fields[index]) for index in indices])
-        records.offset[:] = indices  # the place of a record is its name here
+        records.offset[:] = indices  # the position of a record is its name here
         committed, refusals = transactions.feed(records)
         found += describe(committed)
         found_refused += [
@@ -322,7 +322,7 @@ def describe(committed: Committed) -> list[tuple[int, ...]]:
 
 
 def test_times_and_user() -> None:
-    """A committed record knows who wrote it, and when that began and ended."""
+    """A committed record knows its writer, and when its transaction began and ended."""
     transactions = Transactions()
     first = records_of([begin(1, 4, 100, 77), row(40, 2, 4, 7, b""), begin(3, 5, 200, 88)])
     assert not len(transactions.feed(first).committed.records)
@@ -335,7 +335,7 @@ def test_times_and_user() -> None:
     assert transactions.open_transactions == 0
 
 
-# ------------------------------------------------------------------------------ the whole of it all
+# -------------------------------------------------------------------------------- the whole decoder
 
 
 def good_row(rng: random.Random, number: int, sequence: int, transaction: int) -> bytes:
@@ -351,7 +351,7 @@ def good_row(rng: random.Random, number: int, sequence: int, transaction: int) -
 
 
 def stream(rng: random.Random, length: int) -> list[bytes]:
-    """Write a stream of one capture; most of it is as a server would."""
+    """Write a stream of one capture; most of it is as a server would write it."""
     raws = [SCHEMA] if rng.random() < 0.95 else []
     open_: set[int] = set()
     for step in range(length):
@@ -399,7 +399,7 @@ def damage(rng: random.Random, data: bytes) -> bytes:
 
 
 def plain_capture(chunks: Sequence[bytes]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Decode table 7 the plain way: events and refusals."""
+    """Decode table 7 the plain way: events and quarantine."""
     frames = frame(chunks)
     refused: list[tuple[Any, ...]] = [
         (reason, place.chunk, place.offset) for reason, place in frames.spans if reason != "stale"
@@ -484,7 +484,7 @@ def plain_row(raw: bytes, layout: Any) -> dict[str, Any]:
 def packaged_capture(
     chunks: Sequence[bytes], sizes: Sequence[int]
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Decode table 7 with the package: events and refusals."""
+    """Decode table 7 with the package: events and quarantine."""
     capture = Capture("a", 7, ["ID"], ["id", "amount", "name"])
     results = [capture.feed(*batch) for batch in batches(chunks, sizes)]
     results.append(capture.finish())
@@ -516,7 +516,7 @@ def by_text(rows: list[tuple[Any, ...]]) -> list[str]:
 def test_whole_streams(
     rng: random.Random, length: int, places: list[int], sizes: list[int], is_damaged: bool
 ) -> None:
-    """Good and damaged streams give the events and refusals of the plain way."""
+    """Good and damaged streams give the events and quarantine of the plain way."""
     data = b"".join(stream(rng, length))
     if is_damaged:
         data = damage(rng, data)
@@ -533,7 +533,7 @@ def image(number: int, sequence: int, key: int, amount: int) -> bytes:
 
 
 def test_fault_in_one_image_of_a_pair() -> None:
-    """An update outlives its bad before image; a good before image does not outlive its after."""
+    """An update survives its bad before image; a good before image needs its after image."""
     raws = [SCHEMA, begin(1, 1), image(42, 2, 1, 100), image(43, 3, 1, 5)]
     raws += [image(42, 4, 2, 7), image(43, 5, 2, 100), image(42, 6, 3, 1), image(43, 7, 3, 2)]
     raws += [image(42, 8, 4, 1), SCHEMA, image(43, 9, 4, 1), commit(10, 1)]
@@ -552,7 +552,7 @@ def test_fault_in_one_image_of_a_pair() -> None:
 
 
 def test_detail_names_column_and_value() -> None:
-    """The first of the values that cannot be, and how many there are; its bytes, cut at 50."""
+    """The first of the invalid values, and how many there are; its bytes, cut at 50."""
     raws = [schema(7, "id int, ok boolean, a lvarchar(90), b varchar(9,0)", 6, 2, 2), begin(1, 1)]
     long = struct.pack(">HB", 61, 0) + b"\xff" * 60
     texts = [(b"\0\1\0", b"\5b"), (long, b"\1b"), (b"\0\0\0", b"\5b")]
@@ -591,7 +591,7 @@ def test_null_is_a_value_of_a_key_that_is_not_checked() -> None:
 
 
 def test_columns_of_an_event() -> None:
-    """What an event says besides the row, and where it came from."""
+    """Other facts about an event, and the position of its record."""
     raws = [SCHEMA, begin(1, 1), image(42, 2, 1, 1), image(43, 3, 1, 2), commit(4, 1)]
     raws.append(begin(5, 1, 2**60) + truncate(6, 1, 7) + commit(7, 1, -(2**60)))
     capture = Capture("a", 7, ["ID"], ["Name", "ID", "Extra"])
@@ -605,7 +605,7 @@ def test_columns_of_an_event() -> None:
     metadata = update["cdc_metadata"]
     assert (metadata["capture_id"], metadata["table_id"], metadata["user_id"]) == ("a", 7, 2005)
     assert metadata["began_at"].isoformat() == "2023-11-14T22:13:20+00:00"
-    # Times that are in no year are not known.
+    # Times outside the years 1 to 9999 are unknown.
     assert (cut_off["cdc_commit_at"], cut_off["cdc_metadata"]["began_at"]) == (None, None)
     assert (cut_off["row"], cut_off["cdc_operation"]) == (None, "truncate")
 
@@ -622,7 +622,7 @@ def nested(size: int) -> bytes:
 
 
 def short_rows(size: int) -> bytes:
-    """Rows that have no room for the sizes of the columns that their table is said to have."""
+    """Rows too short for the sizes of the columns that their table is said to have."""
     text = "id integer," + ",".join(f"c{number} text" for number in range(2000))
     some = schema(7, text, 4, 1, 2000) + begin(1, 1)
     rows = [row(40, sequence, 1, 7, b"\0\0\0\1") for sequence in range(2, size // 40)]
@@ -686,7 +686,7 @@ def in_runs(
     key: Sequence[str] = gbase_capture.TABLE.key,
     columns: Sequence[str] = tuple(gbase_capture.TYPES),
 ) -> tuple[Any, Any]:
-    """Decode chunks, each run from the state of the one before: sequences, and what is refused."""
+    """Decode chunks, each run from the state of the one before: sequences, and quarantine."""
     sequences: list[str] = []
     refused: list[tuple[str, int, int]] = []
     state: tuple[bytes, list[Records], bytes] | None = None
@@ -711,8 +711,8 @@ def in_runs(
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_runs_go_on_from_the_state(seed: int) -> None:
-    """Cut into runs anywhere, a capture gives what it gives at once; also from a reused buffer."""
+def test_runs_continue_from_the_state(seed: int) -> None:
+    """Cut into runs anywhere, a capture gives the same as in one run; also with a reused buffer."""
     rng = random.Random(f"runs {seed}")
     workload = database.generate(gbase_capture.TABLE, rng, transactions=40)
     stream = gbase_capture.write(workload, rng)
@@ -724,7 +724,7 @@ def test_runs_go_on_from_the_state(seed: int) -> None:
 
 
 def test_repeat_of_a_forgotten_record() -> None:
-    """A record that comes again a run later, and not from the buffer, is doubtful: no event."""
+    """A record that is repeated a run later, and not from the buffer, is doubtful: no event."""
     first = [SCHEMA, begin(1, 5), row(40, 2, 5, 7, PLAIN_ROW, [1]), commit(3, 5)]
     one = Changes("a", 7, ["id"], ["id", "amount", "name"])
     records = framed_records(b"".join(first))
@@ -738,7 +738,7 @@ def test_repeat_of_a_forgotten_record() -> None:
 
 
 def test_repeat_of_a_record_too_short_for_a_sequence() -> None:
-    """Only its own bytes count, not those of the record behind it."""
+    """Only its own bytes count, not the bytes of the record after it."""
     short = record(300, b"")
     records = framed_records(short + begin(1, 5) + short + commit(3, 5))
     assert KnownRecords().repeated(records).tolist() == [False, False, True, False]
@@ -749,7 +749,7 @@ def test_hashes_mean_the_same_in_every_process() -> None:
 
 
 def test_hashes_of_records_that_hardly_differ() -> None:
-    """In one bit of the sequence and one of the transaction, for all such pairs of bits."""
+    """They differ in one bit of the sequence and one of the transaction, for all pairs of bits."""
     sequence, transaction = 0x1E00001018, 5
     near = [
         discard(sequence ^ (1 << one), transaction ^ (1 << other))
@@ -778,8 +778,8 @@ def test_another_begin_of_one_sequence() -> None:
     assert [one.reason for one in decoded.refused] == ["unfinished_transaction"]
 
 
-def test_a_description_may_come_again_from_one_run_to_the_next() -> None:
-    """It is no record of the buffer's, though the buffer has one like it in that place."""
+def test_a_description_may_be_repeated_in_the_next_run() -> None:
+    """It is not a record of the buffer, although the buffer has one like it at that place."""
     turned = schema(7, "amount decimal(8,2), id integer, name varchar(20,0)", 9, 2, 1)
     filler = [row(40, sequence, 1, 8, bytes(164)) for sequence in (1, 2)]
     rows = begin(10, 1) + one_row(11, 1) + commit(12, 1)
@@ -821,7 +821,7 @@ def test_more_in_a_transaction_than_an_arrow_array_holds(
 def test_more_taken_back_than_an_arrow_array_holds(
     monkeypatch: pytest.MonkeyPatch, ends: Callable[[int, int], bytes]
 ) -> None:
-    """By a transaction that ends, or goes on, together with a small one."""
+    """By a transaction that ends or continues together with a small one."""
     for module in (arrays, framing):
         monkeypatch.setattr(module, "MOST_BYTES", 2**16)
     monkeypatch.setattr(changes, "DECODED_TOGETHER", 2**14)
@@ -837,7 +837,7 @@ def test_more_taken_back_than_an_arrow_array_holds(
 
 
 def test_a_great_transaction_leaves_a_small_one_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They were kept together; the great one has ended."""
+    """They were kept together; the large one has ended."""
     great = [SCHEMA, begin(1, 1), *(one_row(sequence, 1) for sequence in range(2, 3000))]
     both = [begin(3000, 2), one_row(3001, 2), discard(2999, 1)]
     one = Changes("a", 7, ["id"], ["id", "name"])
@@ -852,7 +852,7 @@ def test_a_great_transaction_leaves_a_small_one_small(monkeypatch: pytest.Monkey
     assert sum(batch.num_rows for batch in decoded.changes) == 1
 
 
-def test_what_is_known_of_many_small_batches_is_sorted_seldom() -> None:
+def test_hashes_of_many_small_batches_are_sorted_seldom() -> None:
     known = KnownRecords()
     sorted_, sort = 0, np.sort
 
@@ -886,7 +886,7 @@ PLAIN_ROW = struct.pack(">i", 1) + b"\0" * 5 + b"\0"
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_session_that_begins_at_the_restart_position_loses_nothing(seed: int) -> None:
-    """Two sessions, the second from where `land` says, give all events, wherever the first ends."""
+    """Two sessions, the second from the position of `land`, give all events."""
     rng = random.Random(f"landing {seed}")
     workload = database.generate(gbase_capture.TABLE, rng, transactions=30)
     stream = gbase_capture.write(workload, rng, bad_records=0)
@@ -931,7 +931,7 @@ def test_nothing_read_begins_where_the_session_began() -> None:
 
 
 def test_parts_of_a_transaction_keep_their_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first record of all is a before image; each part has as few records as can be."""
+    """The first record is a before image; each part has as few records as possible."""
     ids = [struct.pack(">i", number) for number in (1, 2, 3, 4)]
     rows = [row(42, 17, 5, 7, ids[0]), row(43, 18, 5, 7, ids[1]), row(40, 19, 5, 7, ids[2])]
     rows += [row(42, 20, 5, 7, ids[2]), row(43, 21, 5, 7, ids[3])]

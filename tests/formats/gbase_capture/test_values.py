@@ -84,7 +84,7 @@ def raw_values(type_text: str, encoding: str) -> st.SearchStrategy[bytes]:
         head = near | near | st.sampled_from([0, 0x80, 0x7F, 1, 0xFF])
         digit = st.integers(0, 99) | st.sampled_from([0, 99])
         digits = st.lists(digit, min_size=size - 1, max_size=size - 1).map(bytes)
-        # Now and then one that is too large.
+        # Now and then a number that is too large.
         digits |= digits.map(lambda some: some[:-1] + b"\x64")
         return st.builds(lambda first, some: bytes([first]) + some, head, digits) | any_
     if type_.kind == "char":
@@ -220,8 +220,8 @@ def test_values_as_text() -> None:
     assert texts == [["0.0000000100", "-0.0100000000"], ["1234", "-1235"]]
 
 
-def test_only_wanted_columns_are_looked_at() -> None:
-    """A bad value in a column that is not asked for is not there; CHAR is trimmed on demand."""
+def test_only_requested_columns_are_read() -> None:
+    """A bad value in a column that is not requested is ignored; CHAR is trimmed on request."""
     layout = parse_layout(b"a boolean, b char(4), p blob\0", 82, 3, 0)
     records = records_of([record(40, bytes(20), b"\2\2ab  " + bytes(range(76)))])
     rows = decode_rows(layout, records, ["b"], rtrim_char=True)
@@ -235,7 +235,7 @@ def test_only_wanted_columns_are_looked_at() -> None:
 
 
 def test_header_too_short_for_its_sizes() -> None:
-    """A size array that is longer than all there is."""
+    """A size array that is longer than the rest of the row."""
     text = ", ".join(f"c{index} varchar(9)" for index in range(1000))
     layout = parse_layout(text.encode(), 0, 0, 1000)
     rows = decode_rows(layout, records_of([record(40, bytes(20))]))
@@ -301,7 +301,7 @@ def pairs_of(number: int) -> list[str]:
 def test_schema_that_does_not_add_up(
     text: str, fixed_bytes: int, fixed: int, variable: int, reason: str
 ) -> None:
-    """A description that cannot be right is refused, and the type that is to blame named."""
+    """An invalid description is rejected, and the type at fault is named."""
     with pytest.raises(SchemaError) as caught:
         parse_layout(text.encode("latin-1") + b"\0", fixed_bytes, fixed, variable)
     assert caught.value.reason == reason
@@ -310,9 +310,9 @@ def test_schema_that_does_not_add_up(
 
 
 def test_layout() -> None:
-    """No comma cuts that is in parentheses or in a delimited name, which loses its quotes.
+    """Commas in parentheses or in a delimited name do not cut; the name loses its quotes.
 
-    One unknown fixed column takes what the others leave.
+    One unknown fixed column takes the bytes that the others leave.
     """
     payload = (
         b'a decimal(10,2),x raw(6) , c  DATETIME YEAR TO\tDAY,"q, (""r" money, v bson,w lvarchar\0'
@@ -348,7 +348,7 @@ def test_layout() -> None:
     ],
 )
 def test_unknown_type(text: str) -> None:
-    """What is in no document is not guessed."""
+    """Undocumented types are not guessed."""
     assert parse_type(text).kind == "unknown"
 
 
@@ -362,7 +362,7 @@ def test_unknown_character_set() -> None:
 
 
 def test_null_safe_difference() -> None:
-    """Null is like null and NaN like NaN, and neither like anything else."""
+    """Null equals null and NaN equals NaN, and they equal nothing else."""
     layout = parse_layout(b"f float, g float\0", 16, 2, 0)
     null, nan, one = b"\xff" * 8, struct.pack(">d", math.nan), struct.pack(">d", 1.0)
     cases = [(null, null), (nan, nan), (one, one), (null, one), (one, null), (nan, one)]

@@ -1,4 +1,4 @@
-"""Checks of one test vector: real captures, and what the documents say."""
+"""Checks of one test vector: real captures, and statements of the documents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decode_value(type_text: str, raw: bytes) -> Values:
 
 
 def check_value(vector: Vector) -> None:
-    """A value is what the vector says, or an error."""
+    """The value is the vector's, or there is an error as the vector expects."""
     given, expect = vector["given"], vector["expect"]
     values, bad_value, bad_text = decode_value(given["type"], bytes.fromhex(given["hex"]))
     error = "bad_value" if bad_value[0] else "bad_text" if bad_text[0] else None
@@ -43,9 +43,10 @@ def check_value(vector: Vector) -> None:
 
 
 def first_record(raw: bytes) -> tuple[Records, int]:
-    """Frame one read; give its record and the number of bytes behind it."""
+    """Frame one read; give its record and the number of bytes after it."""
     framer = Framer()
-    # What such a reader's buffer held before is not in the vector: it is not judged here.
+    # The earlier contents of such a reader's buffer are not in the vector, so they are not checked
+    # here.
     records = framer.feed([1], [raw]).records
     assert len(records) == 1
     return records, len(raw) - int(records.length[0])
@@ -58,7 +59,7 @@ COLUMNS = {
 
 
 def check_record(vector: Vector) -> None:
-    """The fields of one record are what the vector says."""
+    """The fields of one record are the vector's."""
     given, expect = vector["given"], vector["expect"]
     if "chunks" in given:
         check_stream(vector)
@@ -103,7 +104,7 @@ def check_record(vector: Vector) -> None:
         found["variable_sizes"] = size_array(layout, records)[0][0].tolist()
     elif "variable_sizes" in expect:
         found["variable_sizes"] = [] if expect["header_size"] == 36 else None
-    # What the vector says besides is the same in another form.
+    # The other facts of the vector are the same in another form.
     other = {"sequence_hex", "sequence_text", "time_utc", "flags", "session_dead"}
     other |= {"variable_size_order"}
     assert found == {key: value for key, value in expect.items() if key not in other}
@@ -154,7 +155,7 @@ def events_of(results: list[Decoded]) -> list[Vector]:
 
 
 def check_stream(vector: Vector) -> None:
-    """Decode a stream in one batch and chunk by chunk; both are what the vector says."""
+    """Decode a stream in one batch and chunk by chunk; both results are the vector's."""
     given, expect = vector["given"], vector["expect"]
     for batch in (None, 1, 2):
         results = decode_stream(given, batch)

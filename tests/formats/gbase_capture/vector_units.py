@@ -9,13 +9,13 @@ from typing import Any
 from kit.formats import UnitTest, Vector
 from kit.units import literal, rows_sql
 
-# What is told of an event.
+# The facts of an event that vectors have.
 COLUMNS = (
     *("cdc_sequence", "cdc_operation", "cdc_commit_sequence", "commit_at", "cdc_transaction_id"),
     *("changed", "present", "before_image", "after_image"),
 )
 
-# Streams decoded together: those of tables with the same columns.
+# Streams that are decoded together, since their tables have the same columns.
 Group = tuple[dict[str, str], list[Vector]]
 
 
@@ -35,7 +35,7 @@ def groups_of(vectors: Sequence[Vector]) -> list[Group]:
 
 
 def stream_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test the decoder with every stream at once: events, and what is refused."""
+    """Test the decoder with every stream at once: events, and quarantine."""
     groups = groups_of(vectors)
     rows, expect = [], []
     for number, (_, members) in enumerate(groups):

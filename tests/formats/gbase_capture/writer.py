@@ -1,8 +1,8 @@
 """Writes a workload as the capture stream of GBase 8s: the reads of one or two capture sessions.
 
-:func:`write` gives the chunks, and what a decoder must make of them. Transactions are interleaved,
-their ids come back, some are rolled back or discard a part of themselves; records of other tables
-lie between. The second session begins, as after a restart, where the oldest transaction began that
+:func:`write` gives the chunks, and the expected result of a decoder. Transactions are interleaved,
+and their ids are used again. Some are rolled back or discard a part of themselves. Records of other
+tables are in between. The second session begins as after a restart: at the oldest transaction that
 was open at the end of the first.
 """
 
@@ -65,7 +65,7 @@ def _days(text: str) -> bytes:
 
 
 def _held_days(value: str) -> str:
-    """Make an interval of any text; an interval stays what it is."""
+    """Make an interval of any text; an interval stays unchanged."""
     if re.fullmatch(r"-?\d+ \d\d:\d\d:\d\d", value):
         return value
     number = zlib.crc32(value.encode())
@@ -97,7 +97,7 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Type:
-    """A type of GBase: bytes of a value and of NULL, and what it makes of a value of Spark's."""
+    """A type of GBase: bytes of a value and of NULL, and its value for a value of Spark."""
 
     text: str
     encode: Callable[[Any], bytes]
@@ -107,7 +107,7 @@ class Type:
 
 
 def _integer(text: str, code: str) -> Type:
-    least = -(2 ** (8 * struct.calcsize(code) - 1))  # which is NULL
+    least = -(2 ** (8 * struct.calcsize(code) - 1))  # NULL
     return Type(
         text,
         lambda value: struct.pack(f">{code}", value),
@@ -201,7 +201,7 @@ TABLE = Table("gbase", {name: spark for name, (spark, _) in TYPES.items()}, ("id
 
 
 def held_row(values: Values) -> Values:
-    """A row as the database can hold it: some values differ."""
+    """A row as the database can store it: some values differ."""
     return {
         name: None if value is None else TYPES[name][1].held(value)
         for name, value in values.items()
@@ -209,7 +209,7 @@ def held_row(values: Values) -> Values:
 
 
 def held(workload: Workload) -> Workload:
-    """The workload as the database can hold it; commits are at whole seconds."""
+    """The workload as the database can store it; commits are at whole seconds."""
 
     def row(values: Values | None) -> Values | None:
         return values and held_row(values)
@@ -257,7 +257,7 @@ def schema_record() -> bytes:
 
 @dataclass(eq=False)
 class _Record:
-    """A record in the log. ``begin`` is where in the log its transaction began (-1: no matter)."""
+    """A record in the log. ``begin`` is where its transaction began in the log (-1: irrelevant)."""
 
     raw: bytes
     begin: int = -1
@@ -268,7 +268,7 @@ class _Record:
 
 @dataclass(frozen=True)
 class Stream:
-    """The chunks, and what must become of them; as in ``qlik_change_table.ChangeTable``."""
+    """The chunks, and the expected result; as in ``qlik_change_table.ChangeTable``."""
 
     rows: list[Row]
     events: list[Row]
@@ -315,7 +315,7 @@ class _Log:
         return held_row(values | {"id": self.rng.randrange(100), "day": date(2024, 1, 1)})
 
     def begin(self) -> tuple[int, int]:
-        """Begin a transaction: its id, and where it begins."""
+        """Begin a transaction: its id, and its position."""
         transaction = self.rng.choice([one for one in range(50, 60) if one not in self.taken])
         self.taken.add(transaction)
         self.add(gbase.begin(self.next(), transaction))
@@ -361,7 +361,7 @@ class _Log:
             self.events.append(event)
 
     def rolled_back(self) -> Iterator[None]:
-        """Write a transaction that comes to nothing."""
+        """Write a transaction without effect."""
         transaction, begin = self.begin()
         for _ in range(self.rng.randrange(3)):
             yield
@@ -371,7 +371,7 @@ class _Log:
         self.taken.discard(transaction)
 
     def between(self, transaction: int) -> None:
-        """What may stand between a before image and its update: other tables, and timeouts."""
+        """Records that may be between a before image and its update: other tables, and timeouts."""
         if self.rng.random() < 0.1:
             self.add(gbase.row(40, self.next(), transaction, OTHER_TABLE, b"\0\0\0\1"))
         if self.rng.random() < 0.1:
@@ -446,7 +446,8 @@ def _read(
 ) -> tuple[list[bytes], list[tuple[int, int]]]:
     """Read records chunk by chunk: the chunks, and in which chunks each record begins and ends.
 
-    With `stale` a chunk is whole records and then what the buffer held; else it ends anywhere.
+    With `stale` a chunk has whole records and then the old bytes of the buffer; else it ends
+    anywhere.
     """
     chunks: list[bytes] = []
     places: list[tuple[int, int]] = []
@@ -461,7 +462,7 @@ def _read(
             buffer[: len(read)] = read
             known = {one.raw for one in records[:at]}
             left = bytes(buffer[len(read) :])
-            # half of one header and half of another may make a third, which nobody can tell
+            # half of one header and half of another may form a third, which nobody can tell
             while gbase.is_header(left[:16]) and left[: gbase.record_size(left)] in known:
                 left = left[gbase.record_size(left) :]
             chunks.append(read if gbase.is_header(left[:16]) else bytes(buffer))
@@ -494,7 +495,7 @@ def write(
     rng.shuffle(bad)
     log.write(workload, bad)
     cut = len(log.records) * 2 // 3
-    ended: set[int] = set()  # transactions that ended before the cut, by where they began
+    ended: set[int] = set()  # transactions that ended before the cut, by their beginning
     open_: dict[int, int] = {}
     for index, one in enumerate(log.records[:cut]):
         number, transaction = struct.unpack_from(">I", one.raw, 12)[0], one.raw[24:28]

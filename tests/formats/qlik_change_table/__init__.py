@@ -1,4 +1,4 @@
-"""Qlik Replicate change tables: what the laws need to know of them."""
+"""Qlik Replicate change tables: their interface to the laws."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def cases(seed: int) -> Iterator[Case]:
         Layout(),
         Delivery(shuffle=True, duplicates=0.1),
     )
-    # Many keys, most of them plain: the two ways through `_versions` side by side.
+    # Many keys, most of them plain: both ways through `_versions` in one table.
     plain = case(
         seed,
         "plain_keys",
@@ -114,7 +114,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """Shuffled and repeated rows in three batches; what was read has left before the last."""
+    """Shuffled and repeated rows in three batches; rows that were read leave before the last."""
     layout = Layout()
     bad = dict.fromkeys(writer.possible_bad_rows(layout), 2)
     delivery = Delivery(interleave="any", duplicates=0.1, bad_rows=bad)
@@ -155,8 +155,8 @@ DECLARED: dict[str, dict[str, str | None]] = {
 }
 
 WRONG_CALLS = [
-    ("ct, key=['id', 'nr']", "key names the column nr, which is not there"),
-    ("ct, key=['header__change_seq']", "key names the column header__change_seq, which is not"),
+    ("ct, key=['id', 'nr']", "key names the column nr, which does not exist"),
+    ("ct, key=['header__change_seq']", "key names the column header__change_seq, which does not"),
     ("ct, key=[]", "key is empty"),
     ("ct, key=none", "key is empty"),
     ("ct, key='id'", "key is id"),
@@ -175,7 +175,7 @@ WRONG_CALLS = [
     ("ct, key=['id'], header_prefix=''", "header_prefix is '' and header_columns is none"),
     ("ct, key=['id'], header_prefix='hdr_'", "has no column hdr_change_seq"),
     ("no_headers, key=['id']", "has no column header__change_seq"),
-    ("no_operation, key=['id']", "none of header__change_oper and header__operation"),
+    ("no_operation, key=['id']", "neither header__change_oper nor header__operation"),
     ("headers_only, key=['id']", "has header columns only"),
     ("reserved, key=['id']", "the column CDC_note begins with cdc_, which is reserved"),
     ("has_map, key=['id']", "the column labels is of type map<string,int>"),
@@ -189,7 +189,7 @@ WRONG_CALLS = [
     ("ct, key=['id'], qlik_sparse_updates='note'", "qlik_sparse_updates is note"),
     (
         "ct, ['id'], qlik_sparse_updates=['body']",
-        "qlik_sparse_updates names the column body, which is",
+        "qlik_sparse_updates names the column body, which does",
     ),
     ("ct, key=['id'], columns=['id']", "columns is ['id']"),
     ("ct, key=['id'], columns={}", "columns is empty"),

@@ -1,4 +1,4 @@
-"""The generic tests of change tables: over which rows they pass, and which they find."""
+"""The generic tests of change tables: the rows over which they pass, and the rows they find."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TABLES: dict[str, TestedTable] = {
         f"('{SEQ}01', 'I', '18', 1, 'a', null), ('{SEQ}02', 'I', '08', 1, 'a', null),"
         f" ('{SEQ}03', 'D', '18', 1, null, null)",
     ),
-    # landed in folders: a header column has come behind the others
+    # landed in folders: a header column is after the other columns
     "behind": (
         HEADERS | {"id": "bigint", "note": "string", "header__partition_name": "string"},
         f"('{SEQ}01', 'I', '18', 1, 'a', 'p'), ('{SEQ}02', 'D', '08', 1, null, 'p')",
     ),
-    # the task writes seven header columns, of which three came here
+    # the task writes seven header columns, of which this table has three
     "counted": (
         HEADERS | {"id": "bigint", "note": "string"},
         f"('{SEQ}01', 'I', '0180', 1, 'a'), ('{SEQ}02', 'I', '0180', 1, null),"

@@ -1,4 +1,4 @@
-"""The writer of change tables tells the truth: read back in a plain way, it says the same."""
+"""The writer of change tables is right: a plain reading gives the same."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def test_change_table_reads_back(
 
 @given(data=st.data(), workload=workloads(), seed=seeds)
 @settings(max_examples=150, deadline=None)
-def test_change_table_tells_the_states(data: st.DataObject, workload: Workload, seed: int) -> None:
+def test_change_table_agrees_with_the_states(
+    data: st.DataObject, workload: Workload, seed: int
+) -> None:
     layout = Layout(anonymous_rate=0.3)
     delivery = data.draw(deliveries(layout))
     table = write(workload, random.Random(seed), layout, delivery)
@@ -159,7 +161,7 @@ def test_each_bad_row_has_its_reason() -> None:
     assert len(twice.quarantine) == 8
 
 
-def test_what_a_layout_cannot_tell() -> None:
+def test_facts_that_a_layout_loses() -> None:
     workload = generate(ORDERS, random.Random(5), 100)
     rng = random.Random(6)
     assert not write(workload, rng, Layout(before_images=False)).is_faithful

@@ -9,7 +9,7 @@ from kit.units import literal, rows_sql
 
 LAYOUT = ("form", "byte_order", "header_columns", "data_columns")
 
-# The layouts that are also decoded as whole change tables, and the sources that hold them.
+# Layouts that are also decoded as whole change tables, and the sources with them.
 TABLES = {
     ("text", "big", 7, 10): "masks_text",
     ("binary", "little", 7, 10): "masks_binary_little",
@@ -26,7 +26,7 @@ def layout_of(vector: Vector) -> tuple[str, str, int, int]:
 
 
 def mask_sql(vector: Vector) -> tuple[str, str]:
-    """Write a mask as SQL, in the column for text and in that for bytes."""
+    """Write a mask as SQL, in the column for text and in the column for bytes."""
     mask = vector["given"]["mask"]
     if vector["given"]["form"] == "binary":
         return "cast(null as string)", f"X'{mask}'"
@@ -34,7 +34,7 @@ def mask_sql(vector: Vector) -> tuple[str, str]:
 
 
 def expected_of_mask(vector: Vector) -> Vector:
-    """Say what a mask means: the names of the columns that it names, or why it is bad."""
+    """Give the meaning of a mask: the columns that it names, or why it is bad."""
     positions = vector["expect"].get("positions")
     return {
         "vector": vector["id"],
@@ -104,7 +104,7 @@ def sequence_rows(vector: Vector) -> list[dict[str, str | None]]:
 
 
 def expected_of_sequences(vector: Vector) -> list[Vector]:
-    """Say what becomes of the rows of a vector."""
+    """Give the result of a vector's rows."""
     expect = vector["expect"]
     rows: list[Vector] = []
     for number, given in enumerate(sequence_rows(vector)):
@@ -136,10 +136,10 @@ def commit_at(sequence: str) -> str:
 
 
 def apart(vectors: Sequence[Vector]) -> list[list[Vector]]:
-    """Part the vectors so that within one part no two have a sequence in common."""
+    """Part the vectors so that no two in one part share a sequence."""
     parts: list[tuple[list[Vector], set[str | None]]] = []
     for vector in vectors:
-        # Transactions are told by the time part as well: it must not be shared either.
+        # The time part also tells transactions apart: it must not be shared either.
         rows = sequence_rows(vector)
         own = {row["change_seq"] for row in rows}
         own |= {

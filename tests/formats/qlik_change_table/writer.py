@@ -1,8 +1,8 @@
 """Writes a workload as the raw rows of a Qlik Replicate change table.
 
-:func:`write` gives the raw rows, and what a decoder must make of them: the change events, and the
-rows that belong in quarantine with their reasons. The layout of the table is in :class:`Layout`,
-what happens to the rows on their way in :class:`Delivery`.
+:func:`write` gives the raw rows, and the expected result of a decoder. This is the change events,
+and the rows in quarantine with their reasons. :class:`Layout` is the layout of the table, and
+:class:`Delivery` the changes to rows during delivery.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ class Layout:
     """How a task writes its change tables.
 
     ``header``: the selected header columns; ``change_seq`` and one of the two operations must be
-    among them, with truncates ``operation``. ``behind``: those of them that landed behind the
+    among them, with truncates ``operation``. ``behind``: header columns that landed after the
     table's columns, where no mask counts them. ``mask_form``: ``text`` (hex) or ``binary``.
     ``mask_trimmed``: zero bytes on the insignificant side are left out. ``mask_varied``: each text
-    in a spelling of its own, masks that nobody reads hold anything. ``mask_null_rate``: masks of
-    that share of I and U rows are NULL. ``key_only_deletes``: the share of D rows in which all but
-    the key is NULL. ``anonymous_rate``: the share of transactions of one change without an id.
-    ``unset_timestamp_rate``: the share of changes with the header timestamp 1970-01-01.
+    in a different spelling, and masks that nobody reads have any content. ``mask_null_rate``: the
+    share of I and U rows whose mask is NULL. ``key_only_deletes``: the share of D rows in which all
+    columns except the key are NULL. ``anonymous_rate``: the share of transactions of one change
+    without an id. ``unset_timestamp_rate``: the share of changes with the header timestamp
+    1970-01-01.
     """
 
     header: Collection[str] = tuple(HEADER_TYPES)
@@ -97,14 +98,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What happens to the rows on their way.
+    """Changes to the rows during delivery.
 
-    ``interleave``: which neighbouring transactions of one time part mix in change_seq: ``none``,
-    those that share no key (``disjoint``, as locks would have it) or ``any`` (then change_seq alone
-    does not order the changes of a key); the first to begin committed first. ``duplicates``: the
-    share of rows that are delivered once more. ``shuffle``: the rows arrive in any order.
-    ``bad_rows``: how many malformed cases of each kind of :data:`BAD_ROWS` are strewn in; see also
-    :func:`possible_bad_rows`.
+    ``interleave``: which neighbouring transactions of one time part mix in change_seq. With
+    ``none`` they do not. With ``disjoint`` only transactions without a common key do, as locks
+    would have it. With ``any`` change_seq alone does not order the changes of a key; the first to
+    begin committed first. ``duplicates``: the share of rows that are delivered once more.
+    ``shuffle``: the rows arrive in any order. ``bad_rows``: how many malformed cases of each kind
+    of :data:`BAD_ROWS` are added; see also :func:`possible_bad_rows`.
     """
 
     interleave: str = "none"
@@ -119,13 +120,13 @@ class Delivery:
 
 @dataclass(frozen=True)
 class ChangeTable:
-    """The raw rows, and what must become of them.
+    """The raw rows, and the expected result.
 
-    ``events``: the change events in order (``cdc_batch`` left out). ``positions``: where the log
-    has each written change, for the oracle. ``quarantine``: reason and raw row, once for each
-    delivery. ``is_faithful``: the log has all that the database knows, so the states of the
-    database are what must be built (not so without before images if keys move, or without
-    transaction ids); else only the events tell what to expect.
+    ``events``: the change events in order (without ``cdc_batch``). ``positions``: the position of
+    each written change in the log, for the oracle. ``quarantine``: reason and raw row, once for
+    each delivery. ``is_faithful``: the log has everything that the database knows, so its states
+    are the expected result. It is false if keys move without before images, or without transaction
+    ids. Then only the events give the expected result.
     """
 
     columns: Mapping[str, str]
@@ -179,8 +180,8 @@ def write(
 def encode_mask(bits: Iterable[int], width: int, byte_order: str, trimmed: bool) -> bytes:
     """The mask of a table with ``width`` columns, headers included, in which these bits are set.
 
-    ``big``: the last byte holds bits 0 to 7; ``little``: the first does. Trimmed of the zero bytes
-    that mean nothing: in front for ``big``, at the end for ``little``.
+    ``big``: the last byte holds bits 0 to 7; ``little``: the first byte does. Trimmed of the
+    insignificant zero bytes: at the beginning for ``big``, at the end for ``little``.
     """
     number = sum(1 << bit for bit in set(bits))
     length = (max(number.bit_length(), 0 if trimmed else width) + 7) // 8
@@ -197,7 +198,7 @@ class _Raw:
 
 @dataclass(frozen=True)
 class _Header:
-    """What the rows of one change share: number and time of its change_seq, and so on."""
+    """The common facts of the rows of one change: number and time of its change_seq, and so on."""
 
     time: datetime
     number: int
@@ -223,7 +224,7 @@ class _Writer:
         self.headers: list[_Header] = []  # of the changes written, in order
         self.numbers: set[int] = set()  # change numbers taken
         self.images: list[tuple[_Raw, Row]] = []  # the B rows and the events they belong to
-        self.orphaned: set[str] = set()  # sequences that carry a B row without being an update
+        self.orphaned: set[str] = set()  # sequences with a B row that are not an update
         self.is_faithful = True
 
     # the log
@@ -256,9 +257,9 @@ class _Writer:
             self._transaction(transaction, changes, headers[transaction.position])
 
     def _times(self, transactions: list[Transaction]) -> dict[int, datetime]:
-        """The time part of each transaction: hundredths of a second that never step back.
+        """The time part of each transaction: hundredths of a second that never go back.
 
-        A transaction id that comes back does so at another time, or it could not be told apart.
+        A transaction id is used again only at another time, or the two could not be told apart.
         """
         times: dict[int, datetime] = {}
         seen: set[tuple[str, datetime]] = set()
@@ -283,7 +284,7 @@ class _Writer:
         times: Mapping[int, datetime],
         interleave: str,
     ) -> list[Transaction]:
-        """The transactions in the order of their changes: each stands once for each change."""
+        """The transactions in the order of their changes, each once for each of its changes."""
         order: list[Transaction] = []
         remaining = list(written)
         while remaining:
@@ -300,7 +301,7 @@ class _Writer:
         return order
 
     def _meet(self, changes: list[RowChange], others: list[RowChange]) -> bool:
-        """Whether two transactions have a key in common; a truncate has all."""
+        """Whether two transactions have a key in common; a truncate has all keys."""
         if any(change.row_id is None for change in changes + others):
             return True
         first, second = (
@@ -335,7 +336,7 @@ class _Writer:
             self.events.append(event)
 
     def _change(self, change: RowChange, header: _Header, event: Row) -> None:
-        """The one or two raw rows of a change, and what they do not tell taken off the event."""
+        """The one or two raw rows of a change; facts that they lack are removed from the event."""
         operation, rng = change.operation, self.rng
         no_mask = operation in ("insert", "update") and rng.random() < self.layout.mask_null_rate
         values: Values = {} if operation == "truncate" else change.values
@@ -365,7 +366,7 @@ class _Writer:
             else:
                 image = _Raw(self.row("before", header, event["cdc_before"], []))
                 self.images.append((image, event))
-                rows.insert(rng.randint(0, 1), image)  # the U row often stands first
+                rows.insert(rng.randint(0, 1), image)  # the U row is often first
         self.raw += rows
 
     # rows
@@ -381,7 +382,7 @@ class _Writer:
     ) -> Row:
         """A raw row. ``mask``: the columns with a bit; ``instead``: header columns otherwise."""
         letter: str | None = LETTERS[operation]
-        if operation == "truncate":  # which letter it has is not documented
+        if operation == "truncate":  # the letter of this row is not documented
             letter = self.rng.choice((None, "", "T", "D", "U", "B"))
         content = {
             "change_seq": header.change_seq,
@@ -435,12 +436,12 @@ class _Writer:
     # material for bad rows
 
     def quarantine(self, reason: str, *rows: Row) -> None:
-        """Strew bad rows in, anywhere."""
+        """Add bad rows anywhere."""
         for row in rows:
             self.raw.insert(self.rng.randint(0, len(self.raw)), _Raw(row, reason))
 
     def free_header(self) -> _Header:
-        """A place in the log that no change has, beside one of a real transaction and under its id.
+        """A position in the log without a change, next to a real transaction and with its id.
 
         It may be before the first change of that transaction, and so must not count as its commit.
         """
@@ -454,7 +455,7 @@ class _Writer:
         return _Header(near.time, number, identifier, near.stream_position, near.timestamp)
 
     def some_values(self) -> Values:
-        """A row that may be like one of the table, without nulls."""
+        """A row that the table could have, without nulls."""
         return {name: self.rng.choice(pool(type_)) for name, type_ in self.table.columns.items()}
 
     def other_values(self, values: Values) -> Values:
@@ -533,7 +534,7 @@ def _bad_mask_with_before_image(writer: _Writer) -> None:
 
 
 def _orphan_before_image(writer: _Writer) -> None:
-    """A before image of nothing, or on the place of something that is no update."""
+    """A before image without an update, or at the position of another operation."""
     header, values = writer.free_header(), writer.some_values()
     others = [e["cdc_sequence"] for e in writer.events if e["cdc_operation"] != "update"]
     free = [sequence for sequence in others if sequence not in writer.orphaned]
@@ -554,7 +555,7 @@ def _null_key(writer: _Writer) -> None:
 
 
 def _sequence_conflict(writer: _Writer) -> None:
-    """Two different rows on one place: another operation, or the same with another value."""
+    """Two different rows at one position: another operation, or another value."""
     header, values = writer.free_header(), writer.some_values()
     operation = writer.rng.choice(("insert", "update"))
     if writer.rng.random() < 0.5:
@@ -568,7 +569,8 @@ def _sequence_conflict(writer: _Writer) -> None:
 def _before_image_conflict(writer: _Writer) -> None:
     """A second, different before image of an update: both are bad, the update is good without.
 
-    Of an update that moves its key it would take the old key away, so those are left alone.
+    If an update moves its key, its before image would remove the old key, so such updates are not
+    used.
     """
     candidates = [
         (image, event)
@@ -590,7 +592,7 @@ def _moves(writer: _Writer, event: Row) -> bool:
 
 
 def _replace(writer: _Writer, row: Row, **header: Any) -> None:
-    """Set header columns of a row, those that the layout has."""
+    """Set header columns of a row, if the layout has them."""
     for name, value in header.items():
         if name in writer.layout.header:
             row[writer.layout.prefix + name] = value

@@ -1,6 +1,7 @@
 {#- Decoders of the scenarios of dependencies. They read the columns of every raw table of a scenario. -#}
 
-{#- One without dependencies: the first row of an id is an insert, the others are updates, however they arrive. -#}
+{#- A decoder without dependencies: the first row of an id is an insert and the others are updates, in any order of
+    arrival. -#}
 {%- macro numbered(relation, second=none) -%}
     {{ return(spark_cdc.decode('steps.numbered', steps._spec_numbered(relation, second))) }}
 {%- endmacro -%}
@@ -52,9 +53,9 @@ from numbered
 {%- endmacro -%}
 
 
-{#- One with all dependencies. An event is a key's last row; its note is what `base` says when it is first asked. Rows of different keys
-    with one transaction id are in conflict; those landed after `as_of`, or unknown to `base`, wait; a row with the operation `*`
-    makes every note another one. -#}
+{#- A decoder with all dependencies. An event is a key's last row; its note is the first answer of `base`. Rows of different
+    keys with one transaction id are in conflict. Rows landed after `as_of`, and rows unknown to `base`, wait. A row with the
+    operation `*` changes every note. -#}
 {%- macro answered(relation, part, base, as_of=none) -%}
     {{ return(spark_cdc.decode('steps.answered', steps._spec_answered(relation, part, base, as_of))) }}
 {%- endmacro -%}

@@ -1,6 +1,6 @@
-{#- What happens amid the run of a model. The environment variable MEANWHILE has it as JSON, by the name of the model:
+{#- Plans for the middle of a model's run. The environment variable MEANWHILE has them as JSON, by the name of the model:
       killed      before the first statement that matches this expression, the run ends
-      after       after each statement that matches it, `statements` run, in which {made} is the suffix of the table made
+      after       after each statement that matches it, `statements` run; {made} is the suffix of the table that was created
       hold        the run waits there, or without `after` in a hook, until there is a table <model>_goes_on -#}
 
 {% macro meanwhile() %}

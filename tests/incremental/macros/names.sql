@@ -6,7 +6,7 @@
 {% macro generate_alias_name(custom_alias_name=none, node=none) %}
   {{ return(node.name.split('__', 1) | last) }}
 {% endmacro %}
-{#- A schema of which dbt's list of relations is empty. -#}
+{#- A schema for which dbt's list of relations is empty. -#}
 {% macro spark__list_relations_without_caching(relation) %}
   {% set is_unlisted = relation.schema | string == env_var('UNLISTED', '') %}
   {% set like = 'nothing' if is_unlisted else '*' %}

@@ -1,4 +1,4 @@
-"""What is written amid a run on Iceberg and Delta."""
+"""Writes in the middle of a run on Iceberg and Delta."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SAID = "was written while this run worked"
 
 
 def amid(table_format: str) -> Scenario:
-    """The last statement of a run that was overtaken stops a run; upkeep of a table does not.
+    """The last statement of a run whose lock was broken stops a run; maintenance does not.
 
-    On Delta there are in the end twenty entries in the table's log since its rows changed.
+    On Delta the table's log ends with twenty entries that do not change its rows.
     """
     own, is_delta = config(file_format=table_format), table_format == "delta"
     write = "update {} set note = note where id = 1"
@@ -50,7 +50,7 @@ def amid(table_format: str) -> Scenario:
 
     def look(place: Place) -> dict[str, Any]:
         kept = place.rows(inside.raw_rows(place, "changes"))
-        return {"claims": inside.claims(place), "kept": kept}
+        return {"locks": inside.locks(place), "kept": kept}
 
     last = {"changes": then(inside.NEW_ROWS_COPIED, sets.format(changes))} if is_delta else {}
     third = land("raw", (30, "I", 3, "third", "a", 1))

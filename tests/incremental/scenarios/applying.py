@@ -1,4 +1,4 @@
-"""Current state and history: a load below the changes, and truncates."""
+"""Current state and history: a load superseded by later changes, and truncates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from incremental.scenario import (
     land,
 )
 
-# As docs/formats/qlik_change_table.md has it, but for the names, and with the key as it is: it may
-# have any character.
+# As in docs/formats/qlik_change_table.md, with other names, and with the key unchanged: it may have
+# any character.
 _WITH_LOAD = (
     VIEW
     + """select
@@ -27,8 +27,8 @@ select
     timestamp'2026-01-01 00:00:00Z', null, null, null, null, null, '', id, note
 from {schema}.loaded"""
 )
-# The changes are applied on top of a full load. A run computes again what the new changes name, and
-# nothing else: so `current` does not see that the loaded row 8, of which nothing is new, changes.
+# The changes apply on top of a full load. A run computes only the keys that new changes name. The
+# loaded row 8 changes without a new change, so `current` does not show its new value.
 FULL_LOAD = Scenario(
     "full_load",
     setup=(
@@ -83,7 +83,7 @@ _VERSIONS = (
     "select id, right(cdc_valid_from_sequence, 2), right(cdc_valid_to_sequence, 2), cdc_ended_by"
     " from {schema}.history order by id"
 )
-# A version outlives a truncate once: where the transaction of the truncate inserts the row again.
+# A version survives a truncate in one case: the transaction of the truncate inserts the row again.
 TRUNCATE = Scenario(
     "truncate",
     models={"changes": decoded(), "history": HISTORY, "current": CURRENT},
@@ -96,7 +96,7 @@ TRUNCATE = Scenario(
             land=(land("raw", (21, "I", 1, "same", "a", 2), transaction="X"),),
             rows={_KNOWN: [(1, "10", "insert")]},
         ),
-        # of key 1 nothing new but what changes nothing; of another, a row before the truncate
+        # for key 1 only a change that changes no value; for another key a row before the truncate
         Step(
             land=(
                 land(
@@ -120,8 +120,8 @@ _ENDED = (
     "select id, note, right(cdc_valid_from_sequence, 2), cdc_ended_by from {schema}.history"
     " order by id, cdc_valid_from_sequence"
 )
-# NULL is a value of the key: rows come to it, leave it and are deleted there. It is no truncate,
-# whose key is NULL too.
+# NULL is a value of the key: rows move to it, leave it and are deleted there. A truncate also has
+# the key NULL, but is not an event of this key.
 NULL_KEYS = Scenario(
     "null_keys",
     models={
@@ -152,7 +152,7 @@ NULL_KEYS = Scenario(
                 ],
             },
         ),
-        # late: before the last change of the key that is NULL, and of one that is not
+        # late: before the last change of the key NULL, and of another key
         Step(
             land=(land("raw", (15, "U", "null", "late", "a", 3), (25, "U", 1, "late", "a", 3)),),
             rows={_KNOWN_KEYS: [(None, "b", "30"), (1, "late", "25")]},

@@ -1,4 +1,4 @@
-"""Columns that come, go or change their type, and edits that fail."""
+"""Columns that are added, removed or change their type, and edits that fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from incremental.scenario import (
 )
 
 _ALL = "{{ spark_cdc.qlik_change_table(source('landing', 'raw'), key=['id']) }}"
-# of so many fields Spark does not describe all
+# Spark does not describe all of so many fields
 _WIDE = f"struct<{', '.join(f'f{number}: int' for number in range(30))}>"
 _MADE_AGAIN = {
     **{"part": "varchar(30)", "wide": _WIDE},
@@ -27,7 +27,7 @@ _MADE_AGAIN = {
 def _make_again(raw: str, **types: str) -> tuple[str, str]:
     columns = columns_of(**types)
     return (
-        f"drop table {{schema}}.{raw} purge",  # Iceberg's catalog else leaves the files
+        f"drop table {{schema}}.{raw} purge",  # otherwise Iceberg's catalog leaves the files
         f"create table {{schema}}.{raw} ({columns}) using parquet",
     )
 
@@ -61,7 +61,8 @@ NEW_COLUMN = Scenario(
     ),
 )
 
-# A longer varchar is fine, as in the scenario above, and what is wider, as in that below.
+# A longer varchar is accepted, as in the scenario above, and so are wider types, as in the one
+# below.
 OTHER_TYPE = Scenario(
     "other_type",
     setup=_make_again("raw", **_MADE_AGAIN),
@@ -138,16 +139,16 @@ _SIZES = (
 
 
 def _bad(number: int) -> dict[str, list[tuple[int]]]:
-    """How many refused rows each model has: those delivered again as the wider rows are known."""
+    """The number of quarantined rows of each model; a repeated row is recognised as a wider row."""
     count = "select count(*) from {schema}."
     return {f"{count}{model}": [(number,)] for model in ("bad", "bad_since")}
 
 
 def wider(table_format: str = "parquet") -> Scenario:
-    """Columns become wider, while rows that were read stay, leave and come again."""
+    """Columns become wider, while rows that were read stay, leave and are delivered again."""
     own = config(file_format=table_format)
-    # where a metastore in memory, which only tests have, has a partitioned table of Delta made anew
-    # with other types twice, it fails
+    # in a metastore in memory, which only tests have, a partitioned Delta table fails if it is
+    # created with other types for the second time
     histories = ("history",) if table_format != "delta" else ()
     rerun = ("changes", "bad", "bad_since", "current", *histories)
     return Scenario(
@@ -164,7 +165,7 @@ def wider(table_format: str = "parquet") -> Scenario:
         },
         steps=(
             Step(land=(_insert("raw", *_OLD),), rows={**_bad(2), _SAME: []}),
-            # the rows that were read stand there as the wider types have them, and one comes late
+            # the raw relation has the rows that were read with the wider types, and one row is late
             Step(
                 land=(
                     *_make_again("raw", **_WIDER),
@@ -175,7 +176,7 @@ def wider(table_format: str = "parquet") -> Scenario:
                 ),
                 rows={**_bad(3), _SAME: [], "current": [(10, "narrow"), (30, "wide")]},
             ),
-            # wider and nothing new; what a run has read may have left
+            # wider types without new rows; rows that a run has read may have left
             Step(
                 land=(
                     *_make_again("raw", **_WIDEST),

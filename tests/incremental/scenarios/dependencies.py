@@ -1,4 +1,4 @@
-"""What decoders say of the raw rows that matter for each other; macros/decoders.sql has them."""
+"""Dependencies of decoders between raw rows; the decoders are in macros/decoders.sql."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITTEN = (
 
 
 def _base(**notes: str) -> str:
-    """Write a look-up anew: the notes of ids."""
+    """Write a look-up again: the notes of ids."""
     values = ", ".join(f"({key[1:]}, '{note}')" for key, note in notes.items())
     return f"insert overwrite {{schema}}.base select * from values {values} as base (id, note)"
 
@@ -59,7 +59,7 @@ LOOKED_UP = Scenario(
             ),
             rows={_EVENTS: [(1, "one")], _REFUSED: [(2, "unanswered"), (3, "waiting")]},
         ),
-        # a look-up that comes later concerns the key that waited for it, and no other
+        # a new row of a look-up affects only the key that waited for it
         Step(
             land=(_base(_1="another", _2="two"),),
             rows={
@@ -69,7 +69,7 @@ LOOKED_UP = Scenario(
                 "current": [(1, "one"), (2, "two")],
             },
         ),
-        # unchanged, it concerns none
+        # an unchanged look-up affects no key
         Step(rows={_EVENTS: [(1, "one"), (2, "two")], _WRITTEN: [(2,)]}),
         # another value of as_of
         Step(
@@ -81,7 +81,7 @@ LOOKED_UP = Scenario(
                 _WRITTEN: [(3,)],
             },
         ),
-        # a new row of a key asks anew
+        # with a new row of a key the look-up is asked again
         Step(
             vars={"looked_up_as_of": 9},
             land=(land("raw", (10, "U", 1, None, "a", 1)),),
@@ -127,7 +127,7 @@ CONFLICTS = Scenario(
                 _REFUSED: [(6, "conflict"), (7, "conflict")],
             },
         ),
-        # id 5 comes in conflict with id 2; the row of id 7 still refuses the first of id 6
+        # id 5 conflicts with id 2; the row of id 7 still keeps the first row of id 6 in quarantine
         Step(
             land=(
                 land("raw", (6, "U", 5, None, "a", 1), transaction="x"),
@@ -140,7 +140,7 @@ CONFLICTS = Scenario(
                 _WRITTEN: [(6,)],
             },
         ),
-        # a row without a group, refused for an identity that others share
+        # a row without a group, in quarantine because of an identity that others share
         Step(
             land=("insert into {schema}.raw (part, header__transaction_id) values ('a', 'z')",),
             rows={
@@ -148,7 +148,7 @@ CONFLICTS = Scenario(
                 "select reason from {schema}.bad where raw like '%\"z\"%'": [("no_id",)],
             },
         ),
-        # a row after which everything is decoded
+        # after this row everything is decoded
         Step(
             land=(land("raw", (8, "*", 1, None, "a", 1)),),
             rows={
@@ -160,7 +160,7 @@ CONFLICTS = Scenario(
     ),
 )
 
-# The rows of another part were never kept, and lie before the watermark.
+# The rows of another part were never stored, and are below the watermark.
 OTHER_PART = Scenario(
     "other_part",
     raw=("raw", "base"),
@@ -203,7 +203,7 @@ WITHOUT_DEPENDENCIES = Scenario(
             ),
             rows={_OPERATIONS: [(1, "later", "insert")], _REFUSED: [(1, "bad_operation")]},
         ),
-        # a row that comes before others changes what those are
+        # a row before others changes their events
         Step(
             land=(land("raw", (2, "U", 1, "first", "a", 1), (3, "U", 2, "other", "a", 1)),),
             rows={

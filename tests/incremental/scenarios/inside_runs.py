@@ -1,4 +1,4 @@
-"""Runs that find nothing new, that clean up, and that come after a clock went back."""
+"""Runs that find no new rows, that clean up, and that run after a clock went back."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ FIRST_TWO = land("raw", (1, "I", 1, "first", "a", 1), (2, "I", 2, "first", "b", 
 def look(place: Place) -> dict[str, object]:
     return {
         "made": inside.tables_made(place),
-        "there": inside.helpers(place),
+        "there": inside.side_tables(place),
         "stored in": [inside.stored_in(place, model) for model in BOTH],
         "versions": inside.versions(place),
-        "claims": inside.claims(place),
+        "locks": inside.locks(place),
     }
 
 
 OLD = "20260101"
-# The view between has a column of its own.
+# The view in between has a column of its own.
 NOTHING_NEW = Scenario(
     "nothing_new",
     models={
@@ -46,7 +46,7 @@ NOTHING_NEW = Scenario(
         Step(land=(FIRST_TWO,), look=look),
         Step(
             land=(
-                f"create table {{schema}}.{inside.left_over('current', 'touched', OLD)}"
+                f"create table {{schema}}.{inside.left_over('current', 'keys', OLD)}"
                 " (id bigint) using parquet",
             ),
             look=look,
@@ -63,7 +63,7 @@ NOTHING_NEW = Scenario(
     ),
 )
 
-# With a type that not every select keeps.
+# With a type that some selects do not preserve.
 PADDED = (
     "(header__change_seq string, header__change_oper string, id bigint, note string, part char(5))"
     " using parquet"
@@ -113,7 +113,7 @@ BEFORE: set[Path] = set()
 
 
 def hide_new_files(place: Place) -> int:
-    """Let the server list the tables without the files that the run has added."""
+    """Make the server list the tables without the files that the run has added."""
     added = set(inside.raw_row_files(place)) - BEFORE
     for file in added:
         file.rename(file.with_name("." + file.name))
@@ -160,8 +160,8 @@ LEFT = [
     inside.left_over("changes", kind, suffix)
     for kind, suffix in (("raw", NOW), ("run", NOW), ("raw", OLD))
 ]
-# In the first run there are tables as runs leave them that were killed or overtaken. In the second
-# the model is made again from all rows that were read, as docs/operations.md has it.
+# Before the first run there are tables as killed runs leave them. In the second run the model is
+# built again from all rows that were read, as docs/operations.md describes it.
 MADE_AGAIN = Scenario(
     "made_again",
     models={"changes": decoded()},
@@ -171,12 +171,12 @@ MADE_AGAIN = Scenario(
                 FIRST_TWO,
                 *(f"create table {{schema}}.{name} (id int) using parquet" for name in LEFT),
             ),
-            look=lambda place: (inside.stored_in(place, "changes"), inside.helpers(place)),
+            look=lambda place: (inside.stored_in(place, "changes"), inside.side_tables(place)),
         ),
         Step(
-            land=("truncate table {schema}.raw", inside.forget_definition("changes")),
+            land=("truncate table {schema}.raw", inside.forget_fingerprint("changes")),
             rows={"changes": [(1, "first"), (2, "first")]},
-            look=lambda place: (inside.stored_in(place, "changes"), inside.helpers(place)),
+            look=lambda place: (inside.stored_in(place, "changes"), inside.side_tables(place)),
         ),
     ),
 )
@@ -212,9 +212,9 @@ CLOCK = Scenario(
     ),
 )
 
-# A batch that only takes an event back leaves its number elsewhere.
+# If a batch only retracts an event, its number is in another table.
 CLOCK_OF_REPLACED = Scenario(
-    "clock_of_replaced",
+    "clock_of_retracted",
     models=BOTH,
     steps=(
         Step(land=(land("raw", (1, "I", 1, "first", "a", 1)), updated(3), updated(4))),
@@ -222,7 +222,7 @@ CLOCK_OF_REPLACED = Scenario(
             land=(land("raw", (4, "U", 1, "in conflict", "a", 1)),),
             run=("changes",),
             look=lambda place: inside.stored_again(
-                place, inside.replaced_events("changes"), "3999"
+                place, inside.retracted_events("changes"), "3999"
             ),
         ),
         Step(rows={"current": [(1, "at 3")]}),

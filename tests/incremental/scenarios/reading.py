@@ -1,4 +1,4 @@
-"""What a run reads: the watermark, files that others land, views, runs without rows."""
+"""The rows that a run reads: watermarks, files from other processes, views, runs without rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WATERMARK = Scenario(
     "watermark",
     raw=("one", "many", "binary"),
     setup=(
-        # no text: F0 begins a character of four bytes
+        # not valid text: F0 begins a character of four bytes
         "drop table {schema}.binary",
         "create view {schema}.binary as select *, unhex(hex(landed + 235)) as lsn"
         " from {schema}.one",
@@ -73,7 +73,7 @@ WATERMARK = Scenario(
 
 
 def _copy_files(place: Place) -> None:
-    """Spark remembers the files of a table that it has read, and is not told of new ones."""
+    """Spark caches the list of a table's files, and does not notice new ones."""
     for file in (place.folder / "elsewhere").glob("*.parquet"):
         for raw in ("of_changes", "of_view", "of_whole"):
             shutil.copy(file, place.folder / raw)
@@ -106,8 +106,8 @@ FILES_OF_OTHERS = Scenario(
     ),
 )
 
-# Runs with `--empty` take no rows, and lose none. In the end the view has another text, though its
-# file is the same; then everything is new.
+# Runs with `--empty` take no rows, and lose none. In the end the view has other SQL, although its
+# file is the same. Then all its events count as new.
 EMPTY_RUNS = Scenario(
     "empty_runs",
     models={
@@ -132,7 +132,7 @@ EMPTY_RUNS = Scenario(
 _OTHER = ("--defer", "--state", "state", "--target", "other")
 _NOTES_THERE = "select id, note from other_{schema}.current"
 
-# The schema of the developer has no `changes`; the view there reads the one of production.
+# The developer's schema has no `changes`; the view there reads the production model.
 DEFERRED = Scenario(
     "deferred",
     models={
@@ -154,7 +154,7 @@ DEFERRED = Scenario(
     ),
 )
 
-# The schema `…_unlisted` is the one that dbt's list of relations leaves out.
+# dbt's list of relations lacks the schema `…_unlisted`.
 UNLISTED = Scenario(
     "unlisted",
     models={"changes": decoded()},
@@ -167,7 +167,7 @@ UNLISTED = Scenario(
     ),
 )
 
-# A model that comes later is first made without rows; then columns change their order.
+# A model that is added later is first built without rows; then its columns change their order.
 LATECOMER = Scenario(
     "latecomer",
     models={"changes": decoded(), "late": CURRENT},
@@ -194,7 +194,7 @@ LATECOMER = Scenario(
     ),
 )
 
-# The decoder reads a view, on which the model of refused rows does not depend itself.
+# The decoder reads a view. The model of quarantined rows does not depend on that view itself.
 _BAD = "select get_json_object(raw, '$.note') from {schema}.bad order by 1"
 QUARANTINE_OF = Scenario(
     "quarantine_of",

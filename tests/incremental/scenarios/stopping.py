@@ -1,4 +1,4 @@
-"""Models that stop and say why, and what dbt promises of models that do not."""
+"""Models that stop with a message, and dbt's promises for models that do not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from incremental.scenario import (
     land,
 )
 
-# Spark would store NULL for the empty text, and not find the row again.
+# Spark would store NULL for the empty text, and a run would not find the row again.
 _SAID = "is partitioned by the column note, which has '' in it"
 _BY_NOTE = config(partition_by=["note"])
 _FIRST: dict[str, Any] = {"keyed": [(1, "first")], "current": [(1, "first")]}
@@ -49,7 +49,7 @@ EMPTY_TEXT = Scenario(
 )
 
 _CURRENT = {
-    "description": "What there is.",
+    "description": "The rows that exist.",
     "config": {
         "contract": {"enforced": True},
         "persist_docs": {"relation": True, "columns": True},
@@ -114,7 +114,7 @@ PROMISES = Scenario(
                 "untrue": "contract",
                 "two_calls": "one call of a decoder",
                 "commented_out": "one call of a decoder",
-                "half_commented": "nothing else but comments before and after it",
+                "half_commented": "with only comments before and after it",
                 "after_comment": "one call of a decoder",
                 "before_comment": "one call of a decoder",
                 "no_call": "one call of a decoder",

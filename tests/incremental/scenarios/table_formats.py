@@ -24,7 +24,7 @@ from incremental.scenarios.columns import wider
 
 
 def empty_text(table_format: str) -> Scenario:
-    """Delta stores NULL for it in a partition; also once it has, a run stops."""
+    """Delta stores NULL for an empty text in a partition; a run stops, also after that."""
     said = {} if table_format == "iceberg" else {"changes": "which has '' in it"}
     by_note = config(file_format=table_format, partition_by=["note"])
     return Scenario(
@@ -35,7 +35,7 @@ def empty_text(table_format: str) -> Scenario:
 
 
 def small_integers() -> Scenario:
-    """A new column comes in beside them; Iceberg has no smaller integer than int."""
+    """A new column is added next to them; Iceberg has no integer smaller than int."""
     columns = "{'id': 'smallint', 'part': 'tinyint'"
     own = config(file_format="iceberg")
     return Scenario(
@@ -72,9 +72,9 @@ def bad_row_with(tags: str) -> str:
     )
 
 
-# That rows have one column more makes no old row another one. Rows that differ in a null within an
-# array are two, though Spark's hashes pass over it. A refused row is known in each time zone.
-# The server has a zone of its own; in the last step the session has another one.
+# An additional column does not change old rows. Rows that differ in a null within an array are two
+# rows, although Spark's hashes ignore it. A quarantined row is recognised in each time zone. The
+# server has its own zone; in the last step the session has another one.
 MORE_COLUMNS = Scenario(
     "more_columns",
     models={"bad": quarantined(decoded())},
@@ -100,7 +100,7 @@ MORE_COLUMNS = Scenario(
 
 
 class Unread:
-    """Files that a later run finds gone: of change events, raw rows, and closed versions."""
+    """Files that are missing in a later run: of change events, raw rows, and closed versions."""
 
     def __init__(self, root: str) -> None:
         self.root, self.parts = root, list[Path]()
@@ -129,7 +129,7 @@ class Unread:
 
 
 def files_of(place: Place, model: str, where: str = "true") -> list[tuple[str]]:
-    """Name the files that rows are read from; folders do not say what is in Delta's."""
+    """Name the files from which rows are read; on Delta the folder does not tell."""
     rows = f"{{schema}}.{model} where {where} order by 1"
     return place.sql(f"select distinct input_file_name() from {rows}")
 
@@ -139,7 +139,7 @@ def files_now(place: Place) -> dict[str, Any]:
 
 
 def unread(table_format: str, root: str) -> Scenario:
-    """Of three runs the last one finds the files of the first gone, where it can do without."""
+    """In the last of three runs the files of the first are missing; it does not need them."""
     own = config(file_format=table_format, raw_watermark="landed", location_root=root)
     files = Unread(root)
     return Scenario(
@@ -171,7 +171,7 @@ def unread(table_format: str, root: str) -> Scenario:
 
 
 def other_key(table_format: str, root: str) -> Scenario:
-    """The column that was the key is gone."""
+    """The column that was the key is missing."""
     own = config(file_format=table_format, raw_watermark="landed", location_root=root)
     other = decoded(columns="{'note': 'string'}").replace("['id']", "['note']")
     return Scenario(
@@ -194,7 +194,7 @@ def other_key(table_format: str, root: str) -> Scenario:
 
 
 def moves(table_format: str) -> Scenario:
-    """From parquet and back. The view is one that Spark made without Iceberg's catalog."""
+    """From parquet to another format and back. Spark made the view without Iceberg's catalog."""
     is_iceberg = table_format == "iceberg"
     remade = [partial(inside.make_view_again, model="changes")] * is_iceberg
     rows = {"changes": [*TWO, (3, "third")] if is_iceberg else TWO}

@@ -1,6 +1,7 @@
-{#- What the decoder makes of streams. The streams are in groups; the tables of a group have the columns (a dict of name
-    to type) in var('gbase_groups'). A capture_id begins with the name of its vector and a slash. Several vectors may have
-    events of one sequence, so this goes on from the decoder's CTEs, vector by vector: events, then what is refused. -#}
+{#- The decoder's result for streams. They are in groups; the tables of a group have the columns (a dict of name to
+    type) in var('gbase_groups'). A capture_id begins with the name of its vector and a slash. Several vectors may
+    have events with the same sequence. So this continues from the decoder's CTEs, vector by vector: events, then
+    quarantine. -#}
 {%- for columns in var('gbase_groups', [{'id': 'int', 'q': 'smallint'}]) %}
 {%- set before, after = [], [] %}
 {%- for name in columns %}

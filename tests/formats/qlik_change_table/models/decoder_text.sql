@@ -1,4 +1,5 @@
-{#- No prefix and everything text: the first columns are header columns, and `columns` gives types to the others. -#}
+{#- Without a prefix, and all columns text: the first columns are header columns, and `columns` gives types to the
+    others. -#}
 {%- set relation = source('qlik_change_table', 'raw_text') %}
 {%- set columns = {'ID': 'bigint', 'due': 'date', 'seen': 'timestamp', 'amount': 'decimal(6, 2)', 'photo': 'binary'} -%}
 select

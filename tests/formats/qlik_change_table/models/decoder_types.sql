@@ -1,4 +1,4 @@
-{#- Other types than the relation has: a value that is not exactly of the declared one is bad. -#}
+{#- Other types than in the relation: a value that is not exactly one of the declared type is bad. -#}
 {%- set relation = source('qlik_change_table', 'raw_types') %}
 {%- set columns = {
     'id': 'bigint', 'price': 'decimal(6, 2)', 'pieces': 'int', 'fee': 'decimal(6, 2)', 'weight': 'decimal(6, 2)',

@@ -1,4 +1,4 @@
-{#- The decoder and its quarantine, on one table with the rows of many vectors: a vector has one or more. -#}
+{#- The decoder and its quarantine, on one table with the rows of many vectors, one or more for each. -#}
 {%- set relation = source('qlik_change_table', 'sequences') %}
 {%- set key = ['vector', 'number'] -%}
 select

@@ -1,4 +1,4 @@
-{#- Types that Spark knows, as it reads them. -#}
+{#- Types that Spark knows, in its own spelling. -#}
 {%- for data_type in [
     'boolean', 'TINYINT', 'byte', 'smallint', 'short', 'int', 'INTEGER', 'bigint', 'long', 'float', 'real',
     'double', 'decimal', 'dec(5)', 'NUMERIC( 38 , 38 )', 'string', 'string collate utf8_lcase',
