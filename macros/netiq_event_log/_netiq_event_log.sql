@@ -170,28 +170,31 @@ transform(
 {%- endmacro -%}
 
 
+{#- The ten columns as they are read. -#}
+{%- macro _netiq_raw_columns(spec) -%}
+{{ spark_cdc._netiq_raw_record_id(spec) }} as cdc_record_id,
+rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
+try_cast({{ spark_cdc._netiq_raw_number(spec, 'event_type') }} as int) as cdc_event_type,
+{{ spark_cdc._netiq_raw_time(spec) }} as cdc_event_time,
+{{ spark_cdc._netiq_raw(spec, 'perpetrator') }} as cdc_perpetrator,
+{{ spark_cdc._netiq_raw_table(spec) }} as cdc_table,
+{{ spark_cdc._netiq_raw(spec, 'table_key') }} as cdc_object,
+lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
+{{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
+{{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
+{{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+{%- endmacro -%}
+
 {#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
 {%- macro _netiq_items(spec, as_delivered=false) -%}
-    {%- set names, keys, mismatch, bad_keys = [], [], [], [] -%}
+    {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_values', name), spec.columns[name]) -%}
         {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
-        {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
-        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
     {%- endfor -%}
 with raw as (
     select
-        {{ spark_cdc._netiq_raw_record_id(spec) | indent(8) }} as cdc_record_id,
-        rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
-        try_cast({{ spark_cdc._netiq_raw_number(spec, 'event_type') | indent(8) }} as int) as cdc_event_type,
-        {{ spark_cdc._netiq_raw_time(spec) | indent(8) }} as cdc_event_time,
-        {{ spark_cdc._netiq_raw(spec, 'perpetrator') }} as cdc_perpetrator,
-        {{ spark_cdc._netiq_raw_table(spec) }} as cdc_table,
-        {{ spark_cdc._netiq_raw(spec, 'table_key') }} as cdc_object,
-        lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
-        {{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
-        {{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
-        {{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+        {{ spark_cdc._netiq_raw_columns(spec) | indent(8) }}
         {%- if as_delivered %},
         cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
         cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
@@ -238,38 +241,7 @@ judged_alone as (
         verdict.cdc_reason
     from keyed
         lateral view explode(array(
-            case
-                when coalesce(cdc_table, '') = '' then 'missing_table_name'
-                when coalesce(cdc_record_id < 1, true) then 'bad_record_id'
-                when coalesce(cdc_status not in ('N', 'S', 'W', 'E', 'F'), true) then 'bad_status'
-                when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
-                when cdc_has_no_time then 'null_event_time'
-                when
-                    cdc_event_time is null
-                    or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
-                    or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
-                    then 'bad_event_time'
-                when
-                    cdc_key_names is null
-                    or size(array_distinct(cdc_key_names)) < size(cdc_key_names)
-                    then 'malformed_table_key'
-                when
-                    size(cdc_key_columns) <> {{ spec.key | length }}
-                    or {{ mismatch | join('\n                    or ') }}
-                    then 'key_mismatch'
-                when
-                    cdc_event_type not between 4 and 6
-                    and coalesce(cdc_column, '') = ''
-                    then 'missing_column_name'
-                when
-                    {{ bad_keys | join('\n                    or ') }}
-                    or (
-                        cdc_event_type <= 3
-                        and cdc_new_value is not null
-                        and {{ spark_cdc._netiq_is_bad_value(spec) | indent(24) }}
-                    )
-                    then 'bad_value'
-            end
+            {{ spark_cdc._netiq_reason(spec) | indent(12) }}
         )) verdict as cdc_reason
 ),
 
@@ -298,8 +270,8 @@ gathered as (
     select /*+ broadcast(repeated) */
         cdc_record_id,
         coalesce(max(nullif(cdc_status, 'N')), 'N') as cdc_status,
-        min({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_least,
-        max({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_greatest
+        min({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_least,
+        max({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_greatest
     from well_formed
     left semi join repeated
         on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
@@ -336,8 +308,53 @@ merged as (
 )
 {%- endmacro -%}
 
+{#- Why a row is refused by itself, the first reason; without a key what can be told without one. -#}
+{%- macro _netiq_reason(spec) -%}
+    {%- set mismatch, bad_keys = [], [] -%}
+    {%- for name in spec.key -%}
+        {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
+        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
+    {%- endfor -%}
+case
+    when coalesce(cdc_table, '') = '' then 'missing_table_name'
+    when coalesce(cdc_record_id < 1, true) then 'bad_record_id'
+    when coalesce(cdc_status not in ('N', 'S', 'W', 'E', 'F'), true) then 'bad_status'
+    when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
+    when cdc_has_no_time then 'null_event_time'
+    when
+        cdc_event_time is null
+        or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
+        or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
+        then 'bad_event_time'
+    when
+        cdc_key_names is null
+        or size(array_distinct(cdc_key_names)) < size(cdc_key_names)
+        then 'malformed_table_key'
+    {%- if spec.key %}
+    when
+        size(cdc_key_columns) <> {{ spec.key | length }}
+        or {{ mismatch | join('\n        or ') }}
+        then 'key_mismatch'
+    {%- endif %}
+    when
+        cdc_event_type not between 4 and 6
+        and coalesce(cdc_column, '') = ''
+        then 'missing_column_name'
+    {%- if spec.key %}
+    when
+        {{ bad_keys | join('\n        or ') }}
+        or (
+            cdc_event_type <= 3
+            and cdc_new_value is not null
+            and {{ spark_cdc._netiq_is_bad_value(spec) | indent(12) }}
+        )
+        then 'bad_value'
+    {%- endif %}
+end
+{%- endmacro -%}
+
 {#- What rows of one record id have to agree in. -#}
-{%- macro _netiq_content() -%}
+{%- macro _netiq_content(spec) -%}
 struct(
     cdc_event_type,
     cdc_event_time,
@@ -345,8 +362,8 @@ struct(
     cdc_object,
     cdc_column,
     cdc_old_value,
-    cdc_new_value,
-    cdc_key
+    cdc_new_value
+    {{- ',\n    cdc_key' if spec.key }}
 )
 {%- endmacro -%}
 
