@@ -411,19 +411,7 @@ active as (
 )
     {%- if spec.lookups.snapshot %},
 
--- the deletes of a key divide its windows
-divided as (
-    select
-        *,
-        count_if(cdc_event_type = 4) over before as cdc_deletes_before,
-        count_if(cdc_event_type = 4) over (partition by cdc_key) as cdc_deletes
-    from active
-    window before as (
-        partition by cdc_key
-        order by {{ spark_cdc._netiq_place(spec) }}
-        rows between unbounded preceding and 1 preceding
-    )
-),
+{{ spark_cdc._netiq_divided(spec) }},
 
 -- a window is known by its rows, of which a delete is none
 windowed as (
@@ -445,24 +433,28 @@ windowed as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. Of several rows the greatest. -#}
-{%- macro _netiq_snapshot(spec) -%}
-    {%- set there, keys, values, bad, answer = [], [], [], [], [] -%}
+{#- The CTE `divided` of those in `relation`: rows with the number of deletes of their key before them, which divide its windows. -#}
+{%- macro _netiq_divided(spec, relation='active', is_delete='cdc_event_type = 4') -%}
+-- the deletes of a key divide its windows
+divided as (
+    select
+        *,
+        count_if({{ is_delete }}) over before as cdc_deletes_before,
+        count_if({{ is_delete }}) over (partition by cdc_key) as cdc_deletes
+    from {{ relation }}
+    window before as (
+        partition by cdc_key
+        order by {{ spark_cdc._netiq_place(spec) }}
+        rows between unbounded preceding and 1 preceding
+    )
+)
+{%- endmacro -%}
+
+{#- CTEs to `snapshot_taken`: the row of the snapshot of each key, as it is there. Of several rows the greatest. -#}
+{%- macro _netiq_snapshot_taken(spec) -%}
+    {%- set there, keys = [], [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
-        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
-        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
-        {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
-        {%- do values.append(literal ~ ', ' ~ value) -%}
-        {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
-        {%- if value != 'cdc_there.' ~ quoted -%}
-            {%- do bad.append(spark_cdc._call('if', [
-                'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
-                spark_cdc._call('named_struct', [
-                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
-                ]),
-                'null',
-            ])) -%}
-        {%- endif -%}
+        {%- do there.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(column.name)) -%}
     {%- endfor -%}
     {%- for name in spec.key -%}
         {%- do keys.append(
@@ -490,7 +482,28 @@ snapshot_taken as (
         {{ 'and ' if not loop.first }}cdc_key.{{ spark_cdc._quote(name) }} is not null
         {%- endfor %}
     group by cdc_key
-),
+)
+{%- endmacro -%}
+
+{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. -#}
+{%- macro _netiq_snapshot(spec) -%}
+    {%- set values, bad, answer = [], [], [] -%}
+    {%- for name, column in spec.snapshot_columns.items() -%}
+        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
+        {%- do values.append(literal ~ ', ' ~ value) -%}
+        {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
+        {%- if value != 'cdc_there.' ~ quoted -%}
+            {%- do bad.append(spark_cdc._call('if', [
+                'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
+                spark_cdc._call('named_struct', [
+                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
+                ]),
+                'null',
+            ])) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{{ spark_cdc._netiq_snapshot_taken(spec) }},
 
 snapshot_typed as (
     select
@@ -575,6 +588,8 @@ answered as (
 {%- macro _netiq_events(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
+    {%- set carried = ['cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value'] -%}
+    {%- if spec.lookups.snapshot -%}{%- do carried.append('cdc_answer') -%}{%- endif -%}
 {{ spark_cdc._netiq_answered(spec) }},
     {%- if spec.lookups.snapshot %}
 
@@ -613,6 +628,45 @@ remaining as (
 ),
     {%- endif %}
 
+{{ spark_cdc._netiq_parts(spec, carried) }},
+
+events as (
+    select
+        cdc_key,
+        cdc_kind = 'row' as cdc_is_row,
+        case
+            when cdc_kind = 'add' or exists(cdc_rows, one -> one.cdc_event_type = 5) then 'insert'
+            when cdc_kind = 'delete' then 'delete'
+            else 'update'
+        end as cdc_operation,
+        cdc_rows[0] as cdc_first,
+        element_at(cdc_rows, -1) as cdc_last,
+        {%- if spec.is_by_time %}
+        {{ spark_cdc._netiq_first_time() | indent(8) }} as cdc_first_time,
+        {%- endif %}
+        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
+        case
+            when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
+        end as cdc_names,
+        case
+            when cdc_kind in ('add', 'modify')
+                then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
+        end as cdc_values
+        {%- if spec.lookups.snapshot %},
+        transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
+        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
+        {%- endif %}
+    from parts
+    -- an update of columns that nobody named
+    where
+        cdc_kind <> 'modify'
+        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
+)
+{%- endmacro -%}
+
+{#- CTEs from `remaining` to `parts`: rows that follow each other and make one event, as an array of structs with the columns
+    `carried`. `group` is the key, or a finer group of rows. -#}
+{%- macro _netiq_parts(spec, carried, group='cdc_key') -%}
 -- rows of a key that follow each other, of one object, time and kind
 kinds as (
     select
@@ -633,7 +687,7 @@ begun as (
         or not struct(cdc_object, cdc_event_time, cdc_kind)
         <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over in_order as cdc_begins
     from kinds
-    window in_order as (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }})
+    window in_order as (partition by {{ group }} order by {{ spark_cdc._netiq_place(spec) }})
 ),
 
 numbered as (
@@ -642,7 +696,7 @@ numbered as (
         count_if(cdc_begins) over in_order as cdc_run
     from begun
     window in_order as (
-        partition by cdc_key
+        partition by {{ group }}
         order by {{ spark_cdc._netiq_place(spec) }}
         rows unbounded preceding
     )
@@ -658,17 +712,12 @@ runs as (
                 struct(
                     {{ spark_cdc._netiq_place(spec) }},
                     {{- '\n                    cdc_event_time,' if not spec.is_by_time }}
-                    cdc_event_type,
-                    cdc_status,
-                    cdc_perpetrator,
-                    cdc_column,
-                    cdc_new_value
-                    {{- ',\n                    cdc_answer' if spec.lookups.snapshot }}
+                    {{ carried | join(',\n') | indent(20) }}
                 )
             )
         ) as cdc_rows
     from numbered
-    group by cdc_key, cdc_run
+    group by {{ group }}, cdc_run
 ),
 
 -- a column that occurs again begins another event
@@ -688,44 +737,6 @@ parts as (
                 else array(runs.cdc_rows)
             end
         ) part as cdc_rows
-),
-
-events as (
-    select
-        cdc_key,
-        cdc_kind = 'row' as cdc_is_row,
-        case
-            when cdc_kind = 'add' or exists(cdc_rows, one -> one.cdc_event_type = 5) then 'insert'
-            when cdc_kind = 'delete' then 'delete'
-            else 'update'
-        end as cdc_operation,
-        cdc_rows[0] as cdc_first,
-        element_at(cdc_rows, -1) as cdc_last,
-        {%- if spec.is_by_time %}
-        -- not date_format, which tells the time in the session's zone
-        cast(
-            timestamp_ntz '1970-01-01 00:00:00'
-            + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
-            as string
-        ) as cdc_first_time,
-        {%- endif %}
-        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
-        case
-            when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
-        end as cdc_names,
-        case
-            when cdc_kind in ('add', 'modify')
-                then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
-        end as cdc_values
-        {%- if spec.lookups.snapshot %},
-        transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
-        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
-        {%- endif %}
-    from parts
-    -- an update of columns that nobody named
-    where
-        cdc_kind <> 'modify'
-        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
 )
 {%- endmacro -%}
 
@@ -760,6 +771,16 @@ case
     when cdc_is_row or array_contains(cdc_asked, {{ literal }}) then cdc_answer.{{ spark_cdc._quote(name) }}
     else {{ logged | indent(4) }}
 end
+{%- endmacro -%}
+
+{#- The time of an event as text, for its sequence. -#}
+{%- macro _netiq_first_time() -%}
+-- not date_format, which tells the time in the session's zone
+cast(
+    timestamp_ntz '1970-01-01 00:00:00'
+    + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
+    as string
+)
 {%- endmacro -%}
 
 {#- The sequence of an event: the number of its first row, with its time before it where that orders. -#}
