@@ -170,7 +170,7 @@ transform(
 {%- endmacro -%}
 
 
-{#- The ten columns as they are read. -#}
+{#- The ten columns as they are read; for documents also the names as they are spelled. -#}
 {%- macro _netiq_raw_columns(spec) -%}
 {{ spark_cdc._netiq_raw_record_id(spec) }} as cdc_record_id,
 rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
@@ -183,6 +183,12 @@ lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
 {{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
 {{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
 {{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+{%- if spec.is_spelled %},
+struct(
+    trim(substring_index({{ spark_cdc._netiq_raw(spec, 'table_name') }}, '.', -1)) as cdc_table_name,
+    trim({{ spark_cdc._netiq_raw(spec, 'column_name') }}) as cdc_column_name
+) as cdc_spelled
+{%- endif %}
 {%- endmacro -%}
 
 {#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
@@ -272,6 +278,7 @@ gathered as (
         coalesce(max(nullif(cdc_status, 'N')), 'N') as cdc_status,
         min({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_least,
         max({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_greatest
+        {{- ',\n        min(cdc_spelled) as cdc_spelled' if spec.is_spelled }}
     from well_formed
     left semi join repeated
         on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
@@ -289,6 +296,7 @@ merged as (
         cdc_column,
         cdc_new_value,
         cdc_key
+        {{- ',\n        cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
     from well_formed
     left anti join repeated
         on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
@@ -303,6 +311,7 @@ merged as (
         cdc_least.cdc_column,
         cdc_least.cdc_new_value,
         cdc_least.cdc_key
+        {{- ',\n        cdc_least.cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
     from gathered
     where cdc_least <=> cdc_greatest
 )
