@@ -40,9 +40,10 @@
     {%- if data_type | lower | trim == 'binary' -%}
         {{ return("translate(base64(" ~ expression ~ "), concat(chr(13), chr(10)), '')") }}
     {%- elif facts.family == 'timestamp' -%}
-        {{ return(spark_cdc._call('regexp_replace', [
+        {%- set text = spark_cdc._call('regexp_replace', [
             spark_cdc._as_text(expression, data_type), "'^(.*) (.{8})([.]0{6})?'", "'$1T$2'"
-        ])) }}
+        ]) -%}
+        {{ return('case\n    when ' ~ expression ~ ' is not null\n        then ' ~ (text | indent(8)) ~ '\nend') }}
     {%- elif facts.family == 'decimal' and facts.scale > 6 -%}
         {#- Without ANSI a small number has an exponent -#}
         {%- set text = 'cast(' ~ expression ~ ' as string)' -%}
