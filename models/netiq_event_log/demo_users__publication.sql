@@ -1,4 +1,4 @@
-{{ config(enabled=project_name == 'spark_cdc', materialized='view') -}}
+{{ config(enabled=project_name == 'spark_cdc') -}}
 
 {{ spark_cdc.netiq_publication(
     ref('demo_identities__log'),

@@ -1,4 +1,4 @@
-{{ config(enabled=project_name == 'spark_cdc', materialized='table') -}}
+{{ config(enabled=project_name == 'spark_cdc') -}}
 
 {{ spark_cdc.netiq_xds(
     ref('demo_identities__log'),
