@@ -101,26 +101,33 @@ told as (
     {%- set place = 'struct(' ~ spark_cdc._netiq_place(spec) ~ ')' -%}
 {{ spark_cdc._netiq_told(spec) }},
 
-{{ spark_cdc._netiq_divided(spec, 'told', 'cdc_event_type = 4 and cdc_passed_over is null') }},
+taken_up as (
+    select
+        *,
+        cdc_event_type = 4 and cdc_passed_over is null as cdc_divides,
+        cdc_event_type >= 5 and cdc_passed_over is null and not cdc_is_gone as cdc_asks
+    from told
+),
+
+{{ spark_cdc._netiq_divided(spec, 'taken_up', 'cdc_divides') }},
 
 query_back as (
     select
         *,
-        case
-            when cdc_passed_over is null and not cdc_is_gone and cdc_event_type in (5, 6) then {{ place }}
-        end as cdc_place_of_row,
-        case
-            when cdc_passed_over is null and not cdc_is_gone and cdc_event_type in (7, 8) then {{ place }}
-        end as cdc_place_of_field
+        case when cdc_asks and cdc_event_type <= 6 then {{ place }} end as cdc_place_of_row,
+        case when cdc_asks and cdc_event_type >= 7 then {{ place }} end as cdc_place_of_field
     from divided
 ),
 
 scoped as (
     select
         *,
-        min(cdc_place_of_row) over (partition by {{ scope }}) as cdc_row,
-        min(cdc_place_of_field) over (partition by {{ scope }}, cdc_column) as cdc_field
+        min(cdc_place_of_row) over of_object as cdc_row,
+        min(cdc_place_of_field) over of_field as cdc_field
     from query_back
+    window
+        of_object as (partition by {{ scope }}),
+        of_field as (partition by {{ scope }}, cdc_column)
 ),
 
 decided as (

@@ -94,7 +94,7 @@ log_rows as (
 )
 
 select
-    nullif(cdc_table, '') as table_name,
+    nullif(cdc_table, '') as {{ spark_cdc._quote('table_name') }},
     cdc_status as status,
     cdc_reason as reason,
     count(*) as log_rows,

@@ -10,7 +10,7 @@ with vectors as (
 
 published as (
     {%- for is_pending in (false, true) %}
-    {{ 'union all' if not loop.first }}
+    {{- '\n    union all' if not loop.first }}
     select
         {{ is_pending | lower }} as is_pending,
         publication_{{ loop.index }}.*

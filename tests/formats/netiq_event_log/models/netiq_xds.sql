@@ -1,5 +1,5 @@
-{#- The documents of one log with the rows of many vectors. dbt writes no backslash, no tab and no line break as it is, so
-    other signs stand for them. -#}
+{#- The documents of one log with the rows of many vectors. Other signs stand for backslashes, tabs and line
+    breaks, which dbt does not write as they are. -#}
 {%- set log = source('netiq_event_log', 'xds_log') -%}
 {%- set snapshot = source('netiq_event_log', 'xds_snapshot') -%}
 with vectors as (
