@@ -32,11 +32,16 @@ A wrong argument stops compilation. The message says what was given and what is 
 example.
 """
 
-DECODERS = "Decoders"
-# Folders of macros, and the text above their macros; each other folder is a decoder.
+DECODERS, QUERIES = "Decoders", "Queries of a format"
+# Folders of macros, and the text above their macros; each other folder is a decoder, and has
+# queries besides it.
 SECTIONS = {
     DECODERS: (
         "Each is a whole `select`: the body of a model. It gives [change events](change-event.md)."
+    ),
+    QUERIES: (
+        "Each is a whole `select`: the body of a model that is a view or a table. It reads the raw"
+        " rows of a format,\nand gives no change events."
     ),
     "apply": "Each is a whole `select`: the body of a model. They follow the [rules](rules.md).",
     "common": "`quarantine` and `raw_counts` are whole `select` statements: the bodies of models.",
@@ -114,18 +119,20 @@ def entry(folder: Path, macro: dict[str, Any]) -> Iterator[str]:
 def reference() -> str:
     """Write the whole page."""
     macros = ROOT / "macros"
-    sections: dict[str, list[Path]] = {DECODERS: []}
-    sections |= {name: [macros / name] for name in SECTIONS if name != DECODERS}
-    for folder in sorted(macros.iterdir()):
-        if folder.name not in SECTIONS and (folder / f"{folder.name}.sql").exists():
-            sections[DECODERS].append(folder)
+    decoders = [
+        folder
+        for folder in sorted(macros.iterdir())
+        if folder.name not in SECTIONS and (folder / f"{folder.name}.sql").exists()
+    ]
     lines = [HEAD]
-    for name, folders in sections.items():
+    for name, told in SECTIONS.items():
         lines.append(f"## {TITLES.get(name, name)}\n")
-        lines += [f"{SECTIONS[name]}\n"] if SECTIONS[name] else []
-        for folder in folders:
+        lines += [f"{told}\n"] if told else []
+        for folder in decoders if name in (DECODERS, QUERIES) else [macros / name]:
             for macro in public_macros(folder):
-                lines += entry(folder, macro)
+                is_decoder = macro["name"] == folder.name
+                if name not in (DECODERS, QUERIES) or is_decoder == (name == DECODERS):
+                    lines += entry(folder, macro)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

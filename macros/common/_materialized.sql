@@ -20,6 +20,22 @@
     {%- endif -%}
     {%- set me = call.builds if call.builds != 'events' else 'decode' if '.' in call.decoder else call.decoder -%}
     {%- set problem = [me, model.name ~ ' is ' ~ wrong[materialized], accepted, "{{ config(materialized='cdc_incremental') }}"] -%}
+    {%- do spark_cdc._stop_materialized(problem) -%}
+{%- endmacro -%}
+
+{#- Stops where a model whose body is a query like any other would be built by increments. -#}
+{%- macro _check_not_incremental(me) -%}
+    {%- set materialized = model.config.materialized if model is defined and model.config is defined else none -%}
+    {%- if materialized in ('cdc_incremental', 'incremental') -%}
+        {%- do spark_cdc._stop_materialized([
+            me, model.name ~ ' is ' ~ materialized ~ ', which works on what is new; what ' ~ me ~ ' gives of a row depends on later rows too',
+            'view or table. A model that keeps what it gave can select from that one', "{{ config(materialized='view') }}"
+        ]) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Stops with the arguments of `_stop`. -#}
+{%- macro _stop_materialized(problem) -%}
     {#- dbt does not show why a batch of a microbatch model stops -#}
     {%- if model.config.incremental_strategy == 'microbatch' -%}
         {%- do log(spark_cdc._stop_message(*problem), info=true) -%}

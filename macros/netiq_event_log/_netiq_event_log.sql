@@ -174,28 +174,37 @@ get(
 {%- endmacro -%}
 
 
+{#- The ten columns as they are read; for documents also the names as they are spelled. -#}
+{%- macro _netiq_raw_columns(spec) -%}
+{{ spark_cdc._netiq_raw_record_id(spec) }} as cdc_record_id,
+rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
+try_cast({{ spark_cdc._netiq_raw_number(spec, 'event_type') }} as int) as cdc_event_type,
+{{ spark_cdc._netiq_raw_time(spec) }} as cdc_event_time,
+{{ spark_cdc._netiq_raw(spec, 'perpetrator') }} as cdc_perpetrator,
+{{ spark_cdc._netiq_raw_table(spec) }} as cdc_table,
+{{ spark_cdc._netiq_raw(spec, 'table_key') }} as cdc_object,
+lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
+{{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
+{{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
+{{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+{%- if spec.is_spelled %},
+struct(
+    trim(substring_index({{ spark_cdc._netiq_raw(spec, 'table_name') }}, '.', -1)) as cdc_table_name,
+    trim({{ spark_cdc._netiq_raw(spec, 'column_name') }}) as cdc_column_name
+) as cdc_spelled
+{%- endif %}
+{%- endmacro -%}
+
 {#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
 {%- macro _netiq_items(spec, as_delivered=false) -%}
-    {%- set names, keys, mismatch, bad_keys = [], [], [], [] -%}
+    {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_parts.values', name), spec.columns[name]) -%}
         {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
-        {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
-        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
     {%- endfor -%}
 with raw as (
     select
-        {{ spark_cdc._netiq_raw_record_id(spec) | indent(8) }} as cdc_record_id,
-        rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
-        try_cast({{ spark_cdc._netiq_raw_number(spec, 'event_type') | indent(8) }} as int) as cdc_event_type,
-        {{ spark_cdc._netiq_raw_time(spec) | indent(8) }} as cdc_event_time,
-        {{ spark_cdc._netiq_raw(spec, 'perpetrator') }} as cdc_perpetrator,
-        {{ spark_cdc._netiq_raw_table(spec) }} as cdc_table,
-        {{ spark_cdc._netiq_raw(spec, 'table_key') }} as cdc_object,
-        lower(trim({{ spark_cdc._netiq_raw(spec, 'column_name') }})) as cdc_column,
-        {{ spark_cdc._netiq_raw(spec, 'old_value') }} as cdc_old_value,
-        {{ spark_cdc._netiq_raw(spec, 'new_value') }} as cdc_new_value,
-        {{ spark_cdc._netiq_raw(spec, 'event_time') }} is null as cdc_has_no_time
+        {{ spark_cdc._netiq_raw_columns(spec) | indent(8) }}
         {%- if as_delivered %},
         cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
         cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
@@ -239,38 +248,7 @@ judged_alone as (
         verdict.cdc_reason
     from keyed
         lateral view explode(array(
-            case
-                when coalesce(cdc_table, '') = '' then 'missing_table_name'
-                when coalesce(cdc_record_id < 1, true) then 'bad_record_id'
-                when coalesce(cdc_status not in ('N', 'S', 'W', 'E', 'F'), true) then 'bad_status'
-                when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
-                when cdc_has_no_time then 'null_event_time'
-                when
-                    cdc_event_time is null
-                    or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
-                    or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
-                    then 'bad_event_time'
-                when
-                    cdc_key_parts is null
-                    or size(array_distinct(cdc_key_parts.names)) < size(cdc_key_parts.names)
-                    then 'malformed_table_key'
-                when
-                    size(cdc_key_columns) <> {{ spec.key | length }}
-                    or {{ mismatch | join('\n                    or ') }}
-                    then 'key_mismatch'
-                when
-                    cdc_event_type not between 4 and 6
-                    and coalesce(cdc_column, '') = ''
-                    then 'missing_column_name'
-                when
-                    {{ bad_keys | join('\n                    or ') }}
-                    or (
-                        cdc_event_type <= 3
-                        and cdc_new_value is not null
-                        and {{ spark_cdc._netiq_is_bad_value(spec) | indent(24) }}
-                    )
-                    then 'bad_value'
-            end
+            {{ spark_cdc._netiq_reason(spec) | indent(12) }}
         )) verdict as cdc_reason
 ),
 
@@ -299,8 +277,9 @@ gathered as (
     select /*+ broadcast(repeated) */
         cdc_record_id,
         coalesce(max(nullif(cdc_status, 'N')), 'N') as cdc_status,
-        min({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_least,
-        max({{ spark_cdc._netiq_content() | indent(8) }}) as cdc_greatest
+        min({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_least,
+        max({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_greatest
+        {{- ',\n        min(cdc_spelled) as cdc_spelled' if spec.is_spelled }}
     from well_formed
     left semi join repeated
         on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
@@ -318,6 +297,7 @@ merged as (
         cdc_column,
         cdc_new_value,
         cdc_key
+        {{- ',\n        cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
     from well_formed
     left anti join repeated
         on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
@@ -332,13 +312,59 @@ merged as (
         cdc_least.cdc_column,
         cdc_least.cdc_new_value,
         cdc_least.cdc_key
+        {{- ',\n        cdc_least.cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
     from gathered
     where cdc_least <=> cdc_greatest
 )
 {%- endmacro -%}
 
+{#- Why a row is refused by itself, the first reason; without a key what can be told without one. -#}
+{%- macro _netiq_reason(spec) -%}
+    {%- set mismatch, bad_keys = [], [] -%}
+    {%- for name in spec.key -%}
+        {%- do mismatch.append('not coalesce(array_contains(cdc_key_columns, ' ~ spark_cdc._literal(name | lower) ~ '), false)') -%}
+        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
+    {%- endfor -%}
+case
+    when coalesce(cdc_table, '') = '' then 'missing_table_name'
+    when coalesce(cdc_record_id < 1, true) then 'bad_record_id'
+    when coalesce(cdc_status not in ('N', 'S', 'W', 'E', 'F'), true) then 'bad_status'
+    when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
+    when cdc_has_no_time then 'null_event_time'
+    when
+        cdc_event_time is null
+        or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
+        or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
+        then 'bad_event_time'
+    when
+        cdc_key_parts is null
+        or size(array_distinct(cdc_key_parts.names)) < size(cdc_key_parts.names)
+        then 'malformed_table_key'
+    {%- if spec.key %}
+    when
+        size(cdc_key_columns) <> {{ spec.key | length }}
+        or {{ mismatch | join('\n        or ') }}
+        then 'key_mismatch'
+    {%- endif %}
+    when
+        cdc_event_type not between 4 and 6
+        and coalesce(cdc_column, '') = ''
+        then 'missing_column_name'
+    {%- if spec.key %}
+    when
+        {{ bad_keys | join('\n        or ') }}
+        or (
+            cdc_event_type <= 3
+            and cdc_new_value is not null
+            and {{ spark_cdc._netiq_is_bad_value(spec) | indent(12) }}
+        )
+        then 'bad_value'
+    {%- endif %}
+end
+{%- endmacro -%}
+
 {#- What rows of one record id have to agree in. -#}
-{%- macro _netiq_content() -%}
+{%- macro _netiq_content(spec) -%}
 struct(
     cdc_event_type,
     cdc_event_time,
@@ -346,8 +372,8 @@ struct(
     cdc_object,
     cdc_column,
     cdc_old_value,
-    cdc_new_value,
-    cdc_key
+    cdc_new_value
+    {{- ',\n    cdc_key' if spec.key }}
 )
 {%- endmacro -%}
 
@@ -395,19 +421,7 @@ active as (
 )
     {%- if spec.lookups.snapshot %},
 
--- the deletes of a key divide its windows
-divided as (
-    select
-        *,
-        count_if(cdc_event_type = 4) over before as cdc_deletes_before,
-        count_if(cdc_event_type = 4) over (partition by cdc_key) as cdc_deletes
-    from active
-    window before as (
-        partition by cdc_key
-        order by {{ spark_cdc._netiq_place(spec) }}
-        rows between unbounded preceding and 1 preceding
-    )
-),
+{{ spark_cdc._netiq_divided(spec) }},
 
 -- a window is known by its rows, of which a delete is none
 windowed as (
@@ -429,24 +443,28 @@ windowed as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. Of several rows the greatest. -#}
-{%- macro _netiq_snapshot(spec) -%}
-    {%- set there, keys, values, bad, answer = [], [], [], [], [] -%}
+{#- The CTE `divided` of those in `relation`: rows with the number of deletes of their key before them, which divide its windows. -#}
+{%- macro _netiq_divided(spec, relation='active', is_delete='cdc_event_type = 4') -%}
+-- the deletes of a key divide its windows
+divided as (
+    select
+        *,
+        count_if({{ is_delete }}) over before as cdc_deletes_before,
+        count_if({{ is_delete }}) over (partition by cdc_key) as cdc_deletes
+    from {{ relation }}
+    window before as (
+        partition by cdc_key
+        order by {{ spark_cdc._netiq_place(spec) }}
+        rows between unbounded preceding and 1 preceding
+    )
+)
+{%- endmacro -%}
+
+{#- CTEs to `snapshot_taken`: the row of the snapshot of each key, as it is there. Of several rows the greatest. -#}
+{%- macro _netiq_snapshot_taken(spec) -%}
+    {%- set there, keys = [], [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
-        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
-        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
-        {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
-        {%- do values.append(literal ~ ', ' ~ value) -%}
-        {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
-        {%- if value != 'cdc_there.' ~ quoted -%}
-            {%- do bad.append(spark_cdc._call('if', [
-                'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
-                spark_cdc._call('named_struct', [
-                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
-                ]),
-                'null',
-            ])) -%}
-        {%- endif -%}
+        {%- do there.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(column.name)) -%}
     {%- endfor -%}
     {%- for name in spec.key -%}
         {%- do keys.append(
@@ -474,7 +492,28 @@ snapshot_taken as (
         {{ 'and ' if not loop.first }}cdc_key.{{ spark_cdc._quote(name) }} is not null
         {%- endfor %}
     group by cdc_key
-),
+)
+{%- endmacro -%}
+
+{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. -#}
+{%- macro _netiq_snapshot(spec) -%}
+    {%- set values, bad, answer = [], [], [] -%}
+    {%- for name, column in spec.snapshot_columns.items() -%}
+        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
+        {%- do values.append(literal ~ ', ' ~ value) -%}
+        {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
+        {%- if value != 'cdc_there.' ~ quoted -%}
+            {%- do bad.append(spark_cdc._call('if', [
+                'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
+                spark_cdc._call('named_struct', [
+                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
+                ]),
+                'null',
+            ])) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{{ spark_cdc._netiq_snapshot_taken(spec) }},
 
 snapshot_typed as (
     select
@@ -559,6 +598,8 @@ answered as (
 {%- macro _netiq_events(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
+    {%- set carried = ['cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value'] -%}
+    {%- if spec.lookups.snapshot -%}{%- do carried.append('cdc_answer') -%}{%- endif -%}
 {{ spark_cdc._netiq_answered(spec) }},
     {%- if spec.lookups.snapshot %}
 
@@ -597,6 +638,45 @@ remaining as (
 ),
     {%- endif %}
 
+{{ spark_cdc._netiq_parts(spec, carried) }},
+
+events as (
+    select
+        cdc_key,
+        cdc_kind = 'row' as cdc_is_row,
+        case
+            when cdc_kind = 'add' or exists(cdc_rows, one -> one.cdc_event_type = 5) then 'insert'
+            when cdc_kind = 'delete' then 'delete'
+            else 'update'
+        end as cdc_operation,
+        cdc_rows[0] as cdc_first,
+        element_at(cdc_rows, -1) as cdc_last,
+        {%- if spec.is_by_time %}
+        {{ spark_cdc._netiq_first_time() | indent(8) }} as cdc_first_time,
+        {%- endif %}
+        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
+        case
+            when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
+        end as cdc_names,
+        case
+            when cdc_kind in ('add', 'modify')
+                then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
+        end as cdc_values
+        {%- if spec.lookups.snapshot %},
+        transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
+        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
+        {%- endif %}
+    from parts
+    -- an update of columns that nobody named
+    where
+        cdc_kind <> 'modify'
+        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
+)
+{%- endmacro -%}
+
+{#- CTEs from `remaining` to `parts`: rows that follow each other and make one event, as an array of structs with the columns
+    `carried`. `group` is the key, or a finer group of rows. -#}
+{%- macro _netiq_parts(spec, carried, group='cdc_key') -%}
 -- rows of a key that follow each other, of one object, time and kind
 kinds as (
     select
@@ -617,7 +697,7 @@ begun as (
         or not struct(cdc_object, cdc_event_time, cdc_kind)
         <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over in_order as cdc_begins
     from kinds
-    window in_order as (partition by cdc_key order by {{ spark_cdc._netiq_place(spec) }})
+    window in_order as (partition by {{ group }} order by {{ spark_cdc._netiq_place(spec) }})
 ),
 
 numbered as (
@@ -626,7 +706,7 @@ numbered as (
         count_if(cdc_begins) over in_order as cdc_run
     from begun
     window in_order as (
-        partition by cdc_key
+        partition by {{ group }}
         order by {{ spark_cdc._netiq_place(spec) }}
         rows unbounded preceding
     )
@@ -642,17 +722,12 @@ runs as (
                 struct(
                     {{ spark_cdc._netiq_place(spec) }},
                     {{- '\n                    cdc_event_time,' if not spec.is_by_time }}
-                    cdc_event_type,
-                    cdc_status,
-                    cdc_perpetrator,
-                    cdc_column,
-                    cdc_new_value
-                    {{- ',\n                    cdc_answer' if spec.lookups.snapshot }}
+                    {{ carried | join(',\n') | indent(20) }}
                 )
             )
         ) as cdc_rows
     from numbered
-    group by cdc_key, cdc_run
+    group by {{ group }}, cdc_run
 ),
 
 -- a column that occurs again begins another event
@@ -672,44 +747,6 @@ parts as (
                 else array(runs.cdc_rows)
             end
         ) part as cdc_rows
-),
-
-events as (
-    select
-        cdc_key,
-        cdc_kind = 'row' as cdc_is_row,
-        case
-            when cdc_kind = 'add' or exists(cdc_rows, one -> one.cdc_event_type = 5) then 'insert'
-            when cdc_kind = 'delete' then 'delete'
-            else 'update'
-        end as cdc_operation,
-        cdc_rows[0] as cdc_first,
-        element_at(cdc_rows, -1) as cdc_last,
-        {%- if spec.is_by_time %}
-        -- not date_format, which tells the time in the session's zone
-        cast(
-            timestamp_ntz '1970-01-01 00:00:00'
-            + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
-            as string
-        ) as cdc_first_time,
-        {%- endif %}
-        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
-        case
-            when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
-        end as cdc_names,
-        case
-            when cdc_kind in ('add', 'modify')
-                then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
-        end as cdc_values
-        {%- if spec.lookups.snapshot %},
-        transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
-        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
-        {%- endif %}
-    from parts
-    -- an update of columns that nobody named
-    where
-        cdc_kind <> 'modify'
-        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
 )
 {%- endmacro -%}
 
@@ -744,6 +781,16 @@ case
     when cdc_is_row or array_contains(cdc_asked, {{ literal }}) then cdc_answer.{{ spark_cdc._quote(name) }}
     else {{ logged | indent(4) }}
 end
+{%- endmacro -%}
+
+{#- The time of an event as text, for its sequence. -#}
+{%- macro _netiq_first_time() -%}
+-- not date_format, which tells the time in the session's zone
+cast(
+    timestamp_ntz '1970-01-01 00:00:00'
+    + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
+    as string
+)
 {%- endmacro -%}
 
 {#- The sequence of an event: the number of its first row, with its time before it where that orders. -#}

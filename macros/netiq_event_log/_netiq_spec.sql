@@ -19,9 +19,13 @@
 {%- macro _spec_netiq_event_log(
     relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
 ) -%}
-    {%- set me = 'netiq_event_log' -%}
-    {%- set example = "{{ spark_cdc.netiq_event_log(source('idm', 'event_log'), table='usr', key=['idu'],"
-        ~ " columns={'idu': 'int', 'fname': 'string'}) }}" -%}
+    {{ return(spark_cdc._netiq_spec('netiq_event_log', relation, table, key, columns, snapshot, layout, as_of, source_timezone)) }}
+{%- endmacro -%}
+
+{#- The same for the macro `me`, which messages name. -#}
+{%- macro _netiq_spec(me, relation, table, key, columns, snapshot, layout, as_of, source_timezone) -%}
+    {%- set example = '{{ spark_cdc.' ~ me ~ "(source('idm', 'event_log'), table='usr', key=['idu'],"
+        ~ " columns={'idu': 'int', 'fname': 'string'}" ~ (", schema='indirect'" if me == 'netiq_xds') ~ ') }}' -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- if table is not string or not table | trim -%}
         {{ spark_cdc._stop(me, 'table is ' ~ ('empty' if table is string else table), 'the name of one logged table', example) }}
@@ -33,13 +37,7 @@
     {%- endif -%}
     {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
     {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
-    {%- set zone = var('spark_cdc_source_timezone', 'UTC') if source_timezone is none else source_timezone -%}
-    {%- if zone is not string or zone not in modules.pytz.all_timezones -%}
-        {{ spark_cdc._stop(
-            me, 'source_timezone is ' ~ zone, 'the name of a time zone, in which the database writes event_time',
-            "source_timezone='Europe/Berlin'"
-        ) }}
-    {%- endif -%}
+    {%- set zone = spark_cdc._netiq_zone(me, source_timezone) -%}
     {%- set snapshot_columns = {} -%}
     {%- if snapshot is not none -%}
         {%- set there, spelled, missing = spark_cdc.columns_of(snapshot), {}, [] -%}
@@ -75,6 +73,18 @@
         'is_by_time': as_of is not none,
         'as_of': spark_cdc._netiq_as_of(me, as_of, zone) if as_of is not none else none,
     }) }}
+{%- endmacro -%}
+
+{#- The time zone of the log's times. -#}
+{%- macro _netiq_zone(me, source_timezone) -%}
+    {%- set zone = var('spark_cdc_source_timezone', 'UTC') if source_timezone is none else source_timezone -%}
+    {%- if zone is not string or zone not in modules.pytz.all_timezones -%}
+        {{ spark_cdc._stop(
+            me, 'source_timezone is ' ~ zone, 'the name of a time zone, in which the database writes event_time',
+            "source_timezone='Europe/Berlin'"
+        ) }}
+    {%- endif -%}
+    {{ return(zone) }}
 {%- endmacro -%}
 
 {#- The relation's column for each of the ten. -#}

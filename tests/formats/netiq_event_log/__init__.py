@@ -164,5 +164,6 @@ FORMAT = Format(
         "netiq_precedence": vector_units.precedence_units,
         "netiq_table_key": vector_units.key_units,
         "netiq_values": vector_units.value_units,
+        "netiq_xds": vector_units.xds_units,
     },
 )

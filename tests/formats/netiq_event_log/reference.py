@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -305,7 +305,10 @@ class Options:
 
 @dataclass(frozen=True)
 class LogRow:
-    """A log row as it is read. ``column_name`` in lower case; ``key``: the values of the key."""
+    """A log row as it is read. ``column_name`` in lower case; ``key``: the values of the key.
+
+    ``spelled``: the names of table and column, without the schema, as they are spelled.
+    """
 
     record_id: int
     status: str
@@ -317,6 +320,7 @@ class LogRow:
     old_value: str | None
     new_value: str | None
     key: tuple[Any, ...]
+    spelled: tuple[str, str]
 
     @property
     def content(self) -> tuple[Any, ...]:
@@ -404,6 +408,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
         row["old_value"],
         row["new_value"],
         key,
+        (table_name.rpartition(".")[2].strip(" "), (row["column_name"] or "").strip(" ")),
     )
 
 
@@ -495,6 +500,45 @@ class Decoded:
     memory: Memory
 
 
+class ReadLog:
+    """The rows of the table, of which each record_id has one, and why others are in quarantine.
+
+    ``places``: of the deliveries of a record_id. ``reasons``: by the place of a delivery.
+    """
+
+    def __init__(self, rows: Sequence[Row], options: Options) -> None:
+        self.rows: list[LogRow] = []
+        self.places: dict[int, list[int]] = {}
+        self.reasons: dict[int, str] = {}
+        read: dict[int, list[LogRow]] = {}
+        for place, raw in enumerate(rows):
+            try:
+                row = read_row(raw, options)
+            except Malformed as error:
+                self.reasons[place] = error.args[0]
+                continue
+            if row is not None:
+                self.places.setdefault(row.record_id, []).append(place)
+                read.setdefault(row.record_id, []).append(row)
+
+        # Rule 5.
+        for record_id, several in read.items():
+            if len({row.content for row in several}) > 1:
+                self.refuse(record_id, "sequence_conflict")
+            else:
+                self.rows.append(one_of(several))
+
+    def refuse(self, record_id: int, reason: str) -> None:
+        """Put all deliveries of a row in quarantine."""
+        self.reasons.update(dict.fromkeys(self.places[record_id], reason))
+
+
+def one_of(several: Sequence[LogRow]) -> LogRow:
+    """Rows of one record_id that agree, as one. Of several spellings the least."""
+    last = max(several, key=lambda row: (row.status != "N", row.status))
+    return replace(last, spelled=min(row.spelled for row in several))
+
+
 def decode(
     rows: Sequence[Row],
     snapshot: Iterable[Row] | None,
@@ -503,29 +547,8 @@ def decode(
 ) -> Decoded:
     """Decode every row that was delivered so far. With a memory it is an increment."""
     memory = memory or Memory()
-    reasons: dict[int, str] = {}  # by the place of the delivery
-    places: dict[int, list[int]] = {}  # of the deliveries of a record_id
-    read: dict[int, list[LogRow]] = {}
-    for place, raw in enumerate(rows):
-        try:
-            row = read_row(raw, options)
-        except Malformed as error:
-            reasons[place] = error.args[0]
-            continue
-        if row is not None:
-            places.setdefault(row.record_id, []).append(place)
-            read.setdefault(row.record_id, []).append(row)
-
-    def refuse(record_id: int, reason: str) -> None:
-        reasons.update(dict.fromkeys(places[record_id], reason))
-
-    # Rule 5.
-    merged: list[LogRow] = []
-    for record_id, several in read.items():
-        if len({row.content for row in several}) > 1:
-            refuse(record_id, "sequence_conflict")
-        else:
-            merged.append(max(several, key=lambda row: (row.status != "N", row.status)))
+    log = ReadLog(rows, options)
+    merged, places, reasons, refuse = log.rows, log.places, log.reasons, log.refuse
 
     # Rule 8.
     as_of = options.as_of_time
@@ -659,33 +682,42 @@ class _Deciding:
 
     def group(self, rows: Sequence[LogRow], values: Mapping[int, Row]) -> None:
         """Rows that remain make events, key by key (rule 14)."""
-        by_key: dict[tuple[Any, ...], list[LogRow]] = {}
-        for row in rows:
-            by_key.setdefault(row.key, []).append(row)
-        for of_key in by_key.values():
-            together: list[list[LogRow]] = []
-            for row in of_key:
-                if together and self.continues(together[-1], row):
-                    together[-1].append(row)
-                else:
-                    together.append([row])
-            for event in together:
-                carried: Row = {}
-                for row in event:
-                    carried |= values[row.record_id]
-                self.events.append(Event(event, carried))
+        for event in grouped(rows, self.window_of):
+            carried: Row = {}
+            for row in event:
+                carried |= values[row.record_id]
+            self.events.append(Event(event, carried))
 
-    def continues(self, event: Sequence[LogRow], row: LogRow) -> bool:
-        last = event[-1]
-        return (
-            row.event_type != 4
-            and self.window_of(row) == self.window_of(last)
-            and KINDS[row.event_type] == KINDS[last.event_type]
-            and (
-                row.event_type in (5, 6)
-                or row.column_name not in {other.column_name for other in event}
-            )
+
+def grouped(
+    rows: Iterable[LogRow], window_of: Callable[[LogRow], Any]
+) -> Iterator[Sequence[LogRow]]:
+    """Rows that make one event each (rule 14)."""
+    by_key: dict[tuple[Any, ...], list[LogRow]] = {}
+    for row in rows:
+        by_key.setdefault(row.key, []).append(row)
+    for of_key in by_key.values():
+        together: list[list[LogRow]] = []
+        for row in of_key:
+            if together and continues(together[-1], row, window_of):
+                together[-1].append(row)
+            else:
+                together.append([row])
+        yield from together
+
+
+def continues(event: Sequence[LogRow], row: LogRow, window_of: Callable[[LogRow], Any]) -> bool:
+    """Tell whether a row belongs to the event that the row before it is in."""
+    last = event[-1]
+    return (
+        row.event_type != 4
+        and window_of(row) == window_of(last)
+        and KINDS[row.event_type] == KINDS[last.event_type]
+        and (
+            row.event_type in (5, 6)
+            or row.column_name not in {other.column_name for other in event}
         )
+    )
 
 
 def is_event(event: Event, options: Options) -> bool:
@@ -699,13 +731,18 @@ def operation_of(event: Event) -> str:
     return "delete" if 4 in event.types else "update"
 
 
+def sequence_of(rows: Sequence[LogRow], options: Options) -> str:
+    """The sequence of the event that these rows make."""
+    first = min(rows, key=lambda row: row.record_id)
+    if options.as_of is None:
+        return f"{first.record_id:038d}"
+    return f"{first.event_time:%Y%m%d%H%M%S%f}.{first.record_id:038d}".zfill(59)
+
+
 def change_event(event: Event, options: Options) -> Row:
     """Section 4."""
-    first = min(event.rows, key=lambda row: row.record_id)
     last = event.rows[-1]
-    sequence = f"{first.record_id:038d}"
-    if options.as_of is not None:
-        sequence = f"{first.event_time:%Y%m%d%H%M%S%f}.{sequence}".zfill(59)
+    sequence = sequence_of(event.rows, options)
     names = list(options.columns)
     changed = None
     if operation_of(event) == "update" and 6 not in event.types:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from formats.netiq_event_log import reference
+from formats.netiq_event_log.publication import Documents, Driver, Publication
 from formats.netiq_event_log.reference import Decoded, Malformed, Missing, Options, Row, as_text
 
 Vector = dict[str, Any]
@@ -109,6 +110,58 @@ def check_precedence(vector: Vector) -> None:
     }
     assert quarantined == expect["quarantined"]
     assert decoded.raw_counts == expect["raw_counts"]
+    assert published(given, pending_only=False) == {name: expect[name] for name in PUBLISHED}
+    assert published(given, pending_only=True) == expect["pending"]
+
+
+PUBLISHED = ("surviving", "not_published", "suppressed_by", "event_of")
+
+
+def driver_of(given: Vector, pending_only: bool) -> Driver:
+    """The settings of the driver."""
+    return Driver(given.get("driver_user"), given.get("allow_loopback", False), pending_only)
+
+
+def published(given: Vector, pending_only: bool) -> Vector:
+    """What is published of a vector's rows, and why the others are not."""
+    driver = driver_of(given, pending_only)
+    rows = Publication(given["rows"], given["snapshot"], options_of(given), driver).published()
+    return {
+        "surviving": [row.record_id for row in rows if row.is_published],
+        "not_published": {row.record_id: row.reason for row in rows if not row.is_published},
+        "suppressed_by": {
+            row.record_id: row.suppressed_by for row in rows if row.reason in ("P1", "P2", "P3")
+        },
+        "event_of": {row.record_id: row.cdc_sequence for row in rows if row.is_published},
+    }
+
+
+def snapshot_of(given: Vector) -> list[Row] | None:
+    """The snapshot with values of the types that it has there."""
+    types = given.get("snapshot_types", {})
+    if given["snapshot"] is None:
+        return None
+    return [
+        {name: reference.read_value(types.get(name, "string"), text) for name, text in row.items()}
+        for row in given["snapshot"]
+    ]
+
+
+def documents_of(given: Vector, type5: str | None = None) -> list[Vector]:
+    """The documents of a vector's rows."""
+    driver = driver_of(given, given.get("pending_only", True))
+    publication = Publication(given["rows"], snapshot_of(given), options_of(given), driver)
+    type5 = type5 or given.get("type5", "modify")
+    found = Documents(publication, given["schema"], type5).all()
+    return [dict(zip(("cdc_sequence", "xds", "reason"), one, strict=True)) for one in found]
+
+
+def check_xds(vector: Vector) -> None:
+    """Published events have these documents; of an ambiguous one the other setting has another."""
+    given, expect = vector["given"], vector["expect"]
+    assert documents_of(given) == expect["xds"]
+    if "alternative" in expect:
+        assert [one["xds"] for one in documents_of(given, "add")] == expect["alternative"]
 
 
 def check_increments(vector: Vector) -> None:
@@ -133,4 +186,5 @@ CHECKS = {
     "netiq_values": check_value,
     "netiq_precedence": check_precedence,
     "netiq_increments": check_increments,
+    "netiq_xds": check_xds,
 }

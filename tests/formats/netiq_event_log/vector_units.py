@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
 
 from formats.netiq_event_log import reference
+from formats.netiq_event_log.publication import Documents, Driver, Publication
 from formats.netiq_event_log.reference import LAYOUTS, Options, as_text
 from formats.netiq_event_log.vector_checks import unrolled
 
@@ -80,7 +82,11 @@ def woven_row(vector: Vector, number: int, row: Row, table: str) -> Row:
     if given.get("as_of") is not None and at is not None:
         later = AS_OF - datetime.strptime(given["as_of"], TIME)
         at = (datetime.strptime(at, TIME) + later).strftime(TIME)
+    perpetrator = row["perpetrator"]
+    if given.get("driver_user") is None or given.get("allow_loopback"):
+        perpetrator = "nobody" if perpetrator == "idm" else perpetrator
     return row | {
+        "perpetrator": perpetrator,
         "record_id": moved(str(row["record_id"]), number),
         "event_type": str(row["event_type"]),
         "event_time": at,
@@ -90,20 +96,26 @@ def woven_row(vector: Vector, number: int, row: Row, table: str) -> Row:
 
 
 def precedence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test events and quarantine: with a snapshot and without, with `as_of` and without."""
+    """Test events, quarantine and publication: with a snapshot and without, by time and not.
+
+    The user of the driver is always `idm`. No row is this user's where a vector has no loopback.
+    """
     groups: dict[tuple[bool, bool], list[Vector]] = {}
     for vector in vectors:
         given = vector["given"]
         group = (given["snapshot"] is not None, given.get("as_of") is not None)
         groups.setdefault(group, []).append(vector)
     return [
-        precedence_unit(members, has_snapshot, has_as_of)
+        unit
         for (has_snapshot, has_as_of), members in groups.items()
+        for unit in precedence_unit(members, has_snapshot, has_as_of)
     ]
 
 
-def precedence_unit(vectors: Sequence[Vector], has_snapshot: bool, has_as_of: bool) -> UnitTest:
-    """Test the decoder with the rows of some vectors in one table."""
+def precedence_unit(
+    vectors: Sequence[Vector], has_snapshot: bool, has_as_of: bool
+) -> list[UnitTest]:
+    """Test decoder and publication with the rows of some vectors in one table."""
     rows: list[Row] = []
     snapshot: list[Row] = []
     for number, vector in enumerate(vectors, start=1):
@@ -135,7 +147,30 @@ def precedence_unit(vectors: Sequence[Vector], has_snapshot: bool, has_as_of: bo
         ),
     }
     variables = {"netiq_has_snapshot": has_snapshot, "netiq_as_of": as_of, "netiq_zone": zone}
-    return UnitTest(name, "netiq_precedence", given_tables, expect, variables)
+    decoded_unit = UnitTest(name, "netiq_precedence", given_tables, expect, variables)
+
+    name = name.replace("netiq_precedence", "netiq_publication")
+    published = published_rows(rows, snapshot if has_snapshot else None, options)
+    return [decoded_unit, UnitTest(name, "netiq_publication", given_tables, published, variables)]
+
+
+def published_rows(
+    rows: Sequence[Row], snapshot: Sequence[Row] | None, options: Options
+) -> list[Row]:
+    """What is published of the rows of some vectors, in a poll and of the whole log."""
+    vector_of = {
+        str(int(row["record_id"])): str(row["table_key"]).partition("=")[2].partition("+")[0]
+        for row in rows
+        if re.fullmatch(r" *\d+ *", row["record_id"] or "")
+    }
+    found: list[Row] = []
+    for is_pending in (False, True):
+        driver = Driver("idm", pending_only=is_pending)
+        found += [
+            {"vector": vector_of[row.record_id], "is_pending": is_pending} | asdict(row)
+            for row in Publication(rows, snapshot, options, driver).published()
+        ]
+    return found
 
 
 def event_row(event: Row) -> Row:
@@ -172,6 +207,116 @@ def other_row(vector: str, kind: str, refused: str | None) -> Row:
     more = ("cdc_transaction_id", "changed", "present", "has_before", "record_id", "perpetrator")
     row = dict.fromkeys((*columns, *more, "event_time", "status", "row_values"))
     return {"vector": vector, "kind": kind, "refused": refused, **row}
+
+
+# documents
+
+XDS_COLUMNS = {"vector": "string", "idu": "string"}
+SHOWN = str.maketrans({"\\": "⧵", "\t": "⇥", "\n": "⏎"})
+
+
+def key_value(given: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """The values of a key as one."""
+    return "".join(str(row[name]) for name in given["key"])
+
+
+def xds_row(vector: Vector, number: int, row: Row) -> Row:
+    """A row of a vector in the log that all share: its key is one column, a text."""
+    given = vector["given"]
+    name, key = row["table_name"], row["table_key"]
+    if len(given["key"]) == 1:
+        _, point, value = key.partition("=")
+        key = "idu" + point + value
+    else:
+        parts = dict(reference.parse_key(key))
+        key = f"idu={key_value(given, parts)}"
+    if not name.lower().endswith("usr"):
+        name = "usr"
+    return row | {
+        "record_id": moved(str(row["record_id"]), number),
+        "event_type": str(row["event_type"]),
+        "table_name": name,
+        "table_key": f"vector={vector['id']}+{key}",
+    }
+
+
+def group_of_documents(given: Mapping[str, Any]) -> str:
+    """The vectors that share a table: what a snapshot has, and the settings, differ."""
+    if "as_of" in given or not given.get("pending_only", True):
+        return "as_of"
+    if len(given["columns"]) == len(given["key"]):
+        return "key_only"
+    if "type5" in given or "snapshot_types" in given:
+        return "typed"
+    return "documents" if given["snapshot"] is not None else "without_snapshot"
+
+
+def xds_units(vectors: Sequence[Vector]) -> list[UnitTest]:
+    """Test the documents of events."""
+    groups: dict[str, list[Vector]] = {}
+    for vector in vectors:
+        groups.setdefault(group_of_documents(vector["given"]), []).append(vector)
+    return [xds_unit(name, members) for name, members in groups.items()]
+
+
+def xds_unit(group: str, vectors: Sequence[Vector]) -> UnitTest:
+    """Test the documents of some vectors in one table."""
+    rows: list[Row] = []
+    columns, types = dict(XDS_COLUMNS), dict(XDS_COLUMNS)
+    snapshot: list[Row] = []
+    for number, vector in enumerate(vectors, start=1):
+        given = vector["given"]
+        rows += [xds_row(vector, number, row) for row in given["rows"]]
+        columns |= {name: one for name, one in given["columns"].items() if name not in given["key"]}
+        for row in given["snapshot"] or []:
+            own = {name: text for name, text in row.items() if name not in given["key"]}
+            types |= dict.fromkeys(own, "string")
+            snapshot.append({"vector": vector["id"], "idu": key_value(given, row)} | own)
+    types |= dict.fromkeys(columns, "string")
+    for vector in vectors:
+        typed = vector["given"].get("snapshot_types", {})
+        types |= {name: one for name, one in typed.items() if name not in vector["given"]["key"]}
+    snapshot = [dict.fromkeys(types) | row for row in snapshot or [{"vector": "none"}]]
+    has_snapshot = group in ("documents", "typed", "key_only")
+    as_of = "2024-03-01 12:00:00" if group == "as_of" else None
+    pending_only, type5 = group != "as_of", "add" if group == "typed" else "modify"
+
+    options = Options("usr", ["vector", "idu"], columns, as_of)
+    read = [
+        {name: reference.read_value(types[name], text) for name, text in row.items()}
+        for row in snapshot
+    ]
+    driver = Driver("idm", pending_only=pending_only)
+    publication = Publication(rows, read if has_snapshot else None, options, driver)
+    number_of = {number: vector["id"] for number, vector in enumerate(vectors, start=1)}
+    expect = [
+        {
+            "vector": number_of[int(sequence[-38:]) // STEP],
+            "cdc_sequence": sequence,
+            "xds": xds and xds.translate(SHOWN),
+            "reason": reason,
+        }
+        for sequence, xds, reason in Documents(publication, "indirect", type5).all()
+    ]
+    values = [
+        [typed_literal(types[name], text) for name, text in row.items()] for row in snapshot
+    ]
+    given_tables = {"xds_log": log_sql(rows), "xds_snapshot": rows_sql(list(types), values)}
+    variables = {
+        "netiq_columns": columns,
+        "netiq_has_snapshot": has_snapshot,
+        "netiq_as_of": as_of,
+        "netiq_pending_only": pending_only,
+        "netiq_type5": type5,
+    }
+    return UnitTest(f"netiq_xds_{group}", "netiq_xds", given_tables, expect, variables)
+
+
+def typed_literal(sql_type: str, text: str | None) -> str:
+    """A value of a typed snapshot as SQL."""
+    if sql_type == "binary":
+        return f"unbase64({literal(text)})"
+    return f"cast({literal(text)} as {sql_type})"
 
 
 # keys

@@ -88,14 +88,16 @@ class Style:
     """What the triggers write, and what happens to the rows on their way.
 
     ``query_back``: the share of statements without values; ``both``: of statements that are logged
-    with and without them. ``snapshot``: ``typed``, ``text`` or None. ``as_of``: None, ``now``, or a
-    share of the log's time that has passed. ``zone``: of the log's times. ``odd_keys``: the share
-    of keys that are written in another way. ``duplicates``: the share of rows that are delivered
-    again, with any status. ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
+    with and without them. ``pending``: the share of rows that are new for sure. ``snapshot``:
+    ``typed``, ``text`` or None. ``as_of``: None, ``now``, or a share of the log's time that has
+    passed. ``zone``: of the log's times. ``odd_keys``: the share of keys that are written in
+    another way. ``duplicates``: the share of rows that are delivered again, with any status.
+    ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
     """
 
     query_back: float = 0.0
     both: float = 0.0
+    pending: float | None = None
     snapshot: str | None = None
     as_of: float | str | None = None
     zone: str = "UTC"
@@ -267,7 +269,7 @@ class _Writer:
         """A row of the log, not yet in it."""
         return {
             "record_id": None,
-            "status": self.rng.choice(("N", "S", "W", "E", "F", "N  ")),
+            "status": self.status(),
             "event_type": event_type,
             "event_time": at,
             "perpetrator": self.rng.choice((None, "idm", "O'Brien", "")),
@@ -285,6 +287,12 @@ class _Writer:
             self.number += self.rng.choice((2, 3, 7, 100))
             row["record_id"] = self.number
             self.rows.append(row)
+
+    def status(self) -> str:
+        pending = self.style.pending
+        if pending is not None and self.rng.random() < pending:
+            return "N"
+        return self.rng.choice(("N", "S", "W", "E", "F", "N  "))
 
     def table_name(self) -> str:
         name = self.table.name
@@ -558,6 +566,14 @@ def arguments_of(options: Options, layout: Layout, has_snapshot: bool) -> str:
     }
     if has_snapshot:
         given["snapshot"] = "{snapshot}"
+    return ", ".join(
+        f"{name}={value}" for name, value in (given | arguments_of_log(options, layout)).items()
+    )
+
+
+def arguments_of_log(options: Options, layout: Layout) -> dict[str, str]:
+    """Those of them that say how the log is read, whatever the table."""
+    given = {}
     if layout.layout != "record_id_status":
         given["layout"] = repr(
             layout.layout if isinstance(layout.layout, str) else dict(layout.layout)
@@ -566,7 +582,7 @@ def arguments_of(options: Options, layout: Layout, has_snapshot: bool) -> str:
         given["as_of"] = repr(options.as_of)
     if options.zone != "UTC":
         given["source_timezone"] = repr(options.zone)
-    return ", ".join(f"{name}={value}" for name, value in given.items())
+    return given
 
 
 # ----------------------------------------------------------------------------------------- snapshot
