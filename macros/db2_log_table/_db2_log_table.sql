@@ -271,7 +271,7 @@ deliveries as (
     select
         log_rows.* except (cdc_reason),
         {%- if is_asked %}
-        bad_keys.cdc_bad_base,
+        case when log_rows.cdc_reason is null then bad_keys.cdc_bad_base end as cdc_bad_base,
         case
             when log_rows.cdc_reason is not null then log_rows.cdc_reason
             when bad_keys.cdc_key is not null and not log_rows.cdc_is_information then 'bad_value'
@@ -310,12 +310,15 @@ case cdc_reason
             {{ null_keys | join('\n') | indent(12) }}
         end
     when 'missing_time' then 'TIME is NULL'
+    {%- if spark_cdc._uncertain_columns(spec) %}
     when 'bad_value'
-        then coalesce(
-            {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
-            {%- if spark_cdc._uncertain_columns(spec) %},
-            cdc_bad_base
-            {%- endif %}
-        )
+        then case
+            when cdc_bad_base is not null then cdc_bad_base
+            else {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
+        end
+    {%- else %}
+    when 'bad_value'
+        then {{ spark_cdc._bad_value_detail(bad_values) | indent(8) }}
+    {%- endif %}
 end
 {%- endmacro -%}

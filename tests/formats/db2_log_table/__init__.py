@@ -10,6 +10,7 @@ from kit.landing import batches
 from simulation import database
 
 from formats.db2_log_table import vector_checks, vector_units, writer
+from formats.db2_log_table.reference import Row
 from formats.db2_log_table.writer import (
     NOT_LOGGED,
     PARTS,
@@ -70,7 +71,7 @@ def cases(seed: int) -> Iterator[Case]:
     yield case(seed, "log_table_of_odd_names", database.ODD_NAMES, ODD, odd, transactions=20)
 
 
-def log_in_batches(rng: random.Random) -> tuple[Log, list[list[writer.Row]]]:
+def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]]]:
     """A log in three batches. Its base, which is the table at the end, stays as it is."""
     layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
     workload = database.generate(PARTS, rng, transactions=60, key_space=30, without=NOT_LOGGED)

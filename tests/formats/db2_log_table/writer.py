@@ -181,7 +181,7 @@ def logged(workload: Workload, by: str, rng: random.Random, zone: str) -> list[R
     return rows
 
 
-def keys_of(change: RowChange, table: Table) -> list[tuple[int, Mapping[str, Any]]]:
+def keys_of(change: RowChange, table: Table) -> list[tuple[int, Row]]:
     """The keys that a change names, with the operations."""
     before, after = change.before, change.after
     if before and after and table.key_of(before) != table.key_of(after):
@@ -189,36 +189,23 @@ def keys_of(change: RowChange, table: Table) -> list[tuple[int, Mapping[str, Any
     return [({"insert": 0, "update": 1, "delete": 2}[change.operation], change.values)]
 
 
-class _Landing:
-    """Rows in the types of a layout."""
-
-    def __init__(self, table: Table, layout: Layout, rng: random.Random) -> None:
-        self.table, self.layout, self.rng = table, layout, rng
-
-    def row(self, row: Row) -> Row:
-        operation, at = row["OPERATION"], row["TIME"]
-        if operation is not None and self.layout.operation == "string":
-            operation = self.rng.choice(
-                (str(operation), f"{operation}.0", LETTERS[operation] + " ")
-            )
-        elif operation is not None and self.layout.operation.startswith("decimal"):
-            operation = Decimal(operation)
-        if at is not None and self.layout.time == "string":
-            at = time_text(at, self.rng)
-        elif at is not None and self.layout.time == "timestamp":
-            at = at.replace(tzinfo=timezone.utc)
-        values = zip(self.layout.key_columns, self.table.key, row["key"], strict=True)
-        key = {name: self.value(self.table.columns[one], value) for name, one, value in values}
-        return {"OPERATION": operation, "TIME": at, "loaded_at": None, **key}
-
-    def value(self, sql_type: str, value: Any) -> Any:
-        return text_of(sql_type, value, self.rng) if self.layout.keys_as_text else value
-
-    def base_row(self, row: Mapping[str, Any]) -> Row:
-        if self.layout.base == "typed":
-            return dict(row)
-        types = self.table.columns
-        return {name: text_of(types[name], value, self.rng) for name, value in row.items()}
+def landed(row: Row, table: Table, layout: Layout, rng: random.Random) -> Row:
+    """A log row in the types of a layout."""
+    operation, at = row["OPERATION"], row["TIME"]
+    if layout.operation == "string":
+        operation = rng.choice((str(operation), f"{operation}.0", LETTERS[operation] + " "))
+    elif layout.operation.startswith("decimal"):
+        operation = Decimal(operation)
+    if layout.time == "string":
+        at = time_text(at, rng)
+    elif layout.time == "timestamp":
+        at = at.replace(tzinfo=timezone.utc)
+    values = zip(layout.key_columns, table.key, row["key"], strict=True)
+    key = {
+        name: text_of(table.columns[one], value, rng) if layout.keys_as_text else value
+        for name, one, value in values
+    }
+    return {"OPERATION": operation, "TIME": at, "loaded_at": None, **key}
 
 
 # ----------------------------------------------------------------------------------- malformed rows
@@ -228,9 +215,8 @@ def bad(row: Row, kind: str, layout: Layout, table: Table, rng: random.Random) -
     """A landed row that is malformed in a way, or an information row."""
     row, last = dict(row), layout.key_columns[-1]
     if kind == "unknown_operation":
-        row["OPERATION"] = rng.choice(
-            ["3", "X", "u", None] if layout.operation == "string" else [3]
-        )
+        texts = ("3", "X", "u", None)
+        row["OPERATION"] = rng.choice(texts) if layout.operation == "string" else 3
     elif kind == "null_key":
         row[last] = None
     elif kind == "missing_time":
@@ -261,27 +247,31 @@ def possible_bad_rows(layout: Layout) -> list[str]:
 # ---------------------------------------------------------------------------------------- the base
 
 
-def base_of(rows: Sequence[Mapping[str, Any]], landing: _Landing) -> list[Row]:
+def base_of(
+    rows: Sequence[Mapping[str, Any]], table: Table, layout: Layout, rng: random.Random
+) -> list[Row]:
     """The table as it is, with rows that should not be there.
 
     Two rows on some keys, of which the greatest is taken; rows without a key. As text some rows
     have a value that is none of its type: the second of a key, or the only one.
     """
-    table, rng = landing.table, landing.rng
-    made = [landing.base_row(row) for row in rows]
-    for row in rng.sample(list(rows), min(len(rows), 3)):
-        others = {name: rng.choice(list(rows))[name] for name in table.attributes}
-        made.append(landing.base_row({**row, **others}))
-    if rows:
-        made.append(landing.base_row({**rows[0], table.key[-1]: None}))
-    typed = [name for name in table.attributes if table.columns[name] not in ("string", "binary")]
-    if landing.layout.base == "text":
+    made = [dict(row) for row in rows]
+    for row in rng.sample(made, min(len(made), 3)):
+        made.append(row | {name: rng.choice(made)[name] for name in table.attributes})
+    made += [{**row, table.key[-1]: None} for row in made[:1]]
+    if layout.base == "text":
+        made = [
+            {name: text_of(table.columns[name], value, rng) for name, value in row.items()}
+            for row in made
+        ]
+        typed = [name for name in table.columns if table.columns[name] not in ("string", "binary")]
         for row in rng.sample(made, min(len(made), 4)):
-            row[rng.choice(typed)] = "12x"
-        typed_key = [name for name in table.key if table.columns[name] != "string"]
-        made += [{**row, typed_key[-1]: "12x"} for row in made[:1]]
+            row[rng.choice([name for name in typed if name not in table.key])] = "12x"
+        made += [
+            {**row, next(name for name in typed if name in table.key): "12x"} for row in made[:1]
+        ]
     rng.shuffle(made)
-    names = landing.layout.base_columns(table)
+    names = layout.base_columns(table)
     return [{name: row.get(name, "x") for name in names} for row in made]
 
 
@@ -297,9 +287,8 @@ def write(
     """The log of a workload without :data:`NOT_LOGGED`, and the table after it."""
     layout, style = layout or Layout(), style or Style()
     table = workload.table
-    landing = _Landing(table, layout, rng)
     made = logged(workload, style.by, rng, style.zone)
-    rows = [landing.row(row) for row in made if rng.random() >= style.unlanded]
+    rows = [landed(row, table, layout, rng) for row in made if rng.random() >= style.unlanded]
     for kind in chain.from_iterable([kind] * count for kind, count in style.bad_rows.items()):
         rows.insert(rng.randrange(len(rows)), bad(rng.choice(rows), kind, layout, table, rng))
     again = [dict(row) for row in rows if rng.random() < style.duplicates]
@@ -307,7 +296,7 @@ def write(
         rows.insert(rng.randrange(len(rows)), row)
     if style.shuffle:
         rng.shuffle(rows)
-    base = base_of(list(workload.rows_at(len(workload.rows) - 1).values()), landing)
+    base = base_of(list(workload.rows_at(len(workload.rows) - 1).values()), table, layout, rng)
     options = Options(table.key, dict(table.columns), layout.key_columns, style.zone)
     return Log(
         layout,
