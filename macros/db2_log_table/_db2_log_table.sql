@@ -314,10 +314,10 @@ case cdc_reason
     when 'missing_time' then 'TIME is NULL'
     {%- if spark_cdc._uncertain_columns(spec) %}
     when 'bad_value'
-        then case
-            when cdc_bad_base is not null then cdc_bad_base
-            else {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
-        end
+        then coalesce(
+            cdc_bad_base,
+            {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
+        )
     {%- else %}
     when 'bad_value'
         then {{ spark_cdc._bad_value_detail(bad_values) | indent(8) }}
