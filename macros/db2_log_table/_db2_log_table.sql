@@ -1,7 +1,8 @@
 {#- What the decoder of log tables is made of: from log rows to keys, and from keys to events.
 
     An event keeps what `base` last answered until a row of its key is new. So an increment tells new rows from those that are
-    delivered again, and takes the answer of a key that has none of the first kind from the model. -#}
+    delivered again, and takes the answer of a key that has none of the first kind from the model. Only what is bad in `base` is
+    kept beside the model: it is asked again in each run. -#}
 
 {#- OPERATION as a number: 0 insert, 1 update, 2 delete. -#}
 {%- macro _db2_log_operation(spec) -%}
@@ -43,11 +44,13 @@ deliveries_read as (
         *,
         false as cdc_is_new
     from {{ spec.relation }}
+    {%- if spec.new_rows %}
     union all
     select
         *,
         true as cdc_is_new
     from {{ spec.new_rows }}
+    {%- endif %}
 ),
 
 {% endif -%}
@@ -230,44 +233,27 @@ events as (
 {%- endmacro -%}
 
 
-{#- CTEs to `deliveries`: each delivery with its reason, that of its row in `base` included. -#}
-{%- macro _db2_log_deliveries(spec, as_delivered=false) -%}
-    {%- set is_asked = spark_cdc._uncertain_columns(spec) -%}
-    {%- set tells_new = is_asked and spec.built -%}
-{{ spark_cdc._db2_log_rows(spec, as_delivered, tells_new) }},
-    {%- if tells_new %}
-
-{{ spark_cdc._db2_log_keys(spec, tells_new) }},
-
--- of the others base was not bad when it answered
-asked_keys as (
-    select cdc_key from logged_keys
-    where cdc_is_changed
-    union
-    select log_rows.cdc_key
-    from log_rows
-    left semi join {{ spec.built }} as quarantined
-        on
-            log_rows.cdc_raw = quarantined.raw
-            and quarantined.reason = 'bad_value'
-    where log_rows.cdc_reason is null
-),
-    {%- endif %}
-    {%- if is_asked %}
-
-{{ spark_cdc._base_rows(spec, among='asked_keys' if tells_new else none) }},
+{#- CTEs to `bad_keys`: the keys of which `base` has only rows with bad values. -#}
+{%- macro _db2_log_bad_keys(spec, among=none) -%}
+{{ spark_cdc._base_rows(spec, among) }},
 
 bad_keys as (
     select
-        base_rows.cdc_key,
-        base_rows.cdc_bad_base
-    from base_rows
-    {%- if tells_new %}
-    left semi join asked_keys
-        on base_rows.cdc_key = asked_keys.cdc_key
-    {%- endif %}
-    where base_rows.cdc_row is null
-),
+        cdc_key,
+        min(cdc_bad_base) as cdc_bad_base
+    from base_judged
+    group by cdc_key
+    having bool_and(cdc_bad_base is not null)
+)
+{%- endmacro -%}
+
+{#- CTEs to `deliveries`: each delivery with its reason, that of its row in `base` included. -#}
+{%- macro _db2_log_deliveries(spec, as_delivered=false) -%}
+    {%- set is_asked = spark_cdc._uncertain_columns(spec) -%}
+{{ spark_cdc._db2_log_rows(spec, as_delivered) }},
+    {%- if is_asked and not spec.answers %}
+
+{{ spark_cdc._db2_log_bad_keys(spec) }},
     {%- endif %}
 
 deliveries as (
@@ -280,11 +266,8 @@ deliveries as (
             when bad_keys.cdc_key is not null and not log_rows.cdc_is_information then 'bad_value'
         end as cdc_reason
     from log_rows
-    left join bad_keys
+    left join {{ spec.answers ~ ' as ' if spec.answers }}bad_keys
         on log_rows.cdc_key = bad_keys.cdc_key
-        {%- if tells_new %}
-    where not log_rows.cdc_is_new
-        {%- endif %}
         {%- else %}
         log_rows.cdc_reason
     from log_rows

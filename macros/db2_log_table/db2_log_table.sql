@@ -64,12 +64,64 @@ from deliveries
 {%- endmacro -%}
 
 
-{#- The rows of a key make its event, whatever else is in the log. -#}
+{#- The rows of a key make its event, whatever else is in the log. What was bad is asked again. -#}
 {%- macro _dependencies_db2_log_table(spec) -%}
     {%- set values = {} -%}
     {%- for name in spec.key -%}{%- do values.update({name: spark_cdc._db2_log_key_value(spec, name)}) -%}{%- endfor -%}
     {{ return({
         'group': spark_cdc._key_as_text(values, spec.columns),
         'event_group': spark_cdc._key_columns_as_text(spec),
+        'again': spark_cdc._db2_log_mended_groups(spec) if spec.answers and spark_cdc._uncertain_columns(spec) else none,
     }) }}
+{%- endmacro -%}
+
+
+{#- The keys of which `base` has only rows with bad values. In an increment not those whose events keep an earlier answer. -#}
+{%- macro _answers_db2_log_table(spec) -%}
+    {%- set group = spark_cdc._key_columns_as_text(spec, 'bad_keys.cdc_key.') -%}
+    {%- if not spark_cdc._uncertain_columns(spec) -%}
+select cast(null as string) as cdc_group
+where false
+    {%- elif not spec.built -%}
+with {{ spark_cdc._db2_log_bad_keys(spec) }}
+
+select
+    {{ group | indent(4) }} as cdc_group,
+    cdc_key,
+    cdc_bad_base
+from bad_keys
+    {%- else -%}
+{{ spark_cdc._db2_log_rows(spec, tells_new=true) }},
+
+{{ spark_cdc._db2_log_keys(spec, tells_new=true) }},
+
+{{ spark_cdc._db2_log_bad_keys(spec, among='logged_keys') }}
+
+select
+    {{ group | indent(4) }} as cdc_group,
+    bad_keys.cdc_key,
+    bad_keys.cdc_bad_base
+from bad_keys
+inner join logged_keys
+    on bad_keys.cdc_key = logged_keys.cdc_key
+        {%- if spec.answers %}
+left join {{ spec.answers }} as stored
+    on bad_keys.cdc_key = stored.cdc_key
+        {%- endif %}
+where
+    logged_keys.cdc_is_changed
+        {%- if spec.answers %}
+    or stored.cdc_key is not null
+        {%- endif %}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The groups whose rows in `base` were bad and are mended, or gone, by now. -#}
+{%- macro _db2_log_mended_groups(spec) -%}
+with {{ spark_cdc._db2_log_bad_keys(spec, among=spec.answers) }}
+
+select stored.cdc_group
+from {{ spec.answers }} as stored
+left anti join bad_keys
+    on stored.cdc_key = bad_keys.cdc_key
 {%- endmacro -%}

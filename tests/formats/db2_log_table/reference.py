@@ -277,12 +277,8 @@ def decode(
     base: Iterable[Row],
     options: Options,
     answers: Mapping[Key, tuple[Rows, Answer]] | None = None,
-    new_rows: Iterable[Row] = (),
 ) -> Decoded:
-    """Decode every row that was delivered so far.
-
-    With ``answers`` of the last run it is an increment, in which ``new_rows`` were delivered.
-    """
+    """Decode every row that was delivered so far. With ``answers`` of a run it is an increment."""
     reasons: dict[int, str] = {}
     no_ops: list[int] = []
     places: dict[Key, list[int]] = {}
@@ -299,24 +295,14 @@ def decode(
         places.setdefault(row.key, []).append(place)
         read.setdefault(row.key, set()).add((row.operation, row.time))
 
-    delivered = set()
-    for raw in new_rows:
-        try:
-            row = read_row(raw, options)
-        except Malformed:
-            continue
-        delivered.add(row and row.key)
-
     there = Base(base, options)
     answered: dict[Key, tuple[Rows, Answer]] = {}
     events = []
     for key, several in read.items():
         answer = there.rows.get(key)
-        # Rule 9. There is no event that could keep what is bad.
-        if answers and key in answers and answers[key][0] == several:
-            kept = answers[key][1]
-            if kept != BAD or key not in delivered:
-                answer = kept
+        # Rule 9. What was bad is asked again: there is no event that could keep it.
+        if answers and key in answers and answers[key][0] == several and answers[key][1] != BAD:
+            answer = answers[key][1]
         answered[key] = (frozenset(several), answer)
         if isinstance(answer, str):
             reasons.update(dict.fromkeys(places[key], "bad_value"))
@@ -379,7 +365,7 @@ class Increments:
     def run(self, rows: Sequence[Row], base: Iterable[Row]) -> Decoded:
         """One run, with the new rows and the base as it is."""
         self.rows += rows
-        decoded = decode(self.rows, base, self.options, self.answers, rows)
+        decoded = decode(self.rows, base, self.options, self.answers)
         self.answers = decoded.answers
         return decoded
 
