@@ -106,9 +106,9 @@
 {#- The columns of `base` of which a value can fail to be one of its type. -#}
 {%- macro _uncertain_columns(spec) -%}
     {%- set names = [] -%}
-    {%- for name, there in spec.base_columns.items()
-        if name not in spec.key and spark_cdc._typed('value', there.type, spec.columns[name]) != 'value' -%}
-        {%- do names.append(name) -%}
+    {%- for name, there in spec.base_columns.items() if name not in spec.key -%}
+        {%- set typed = spark_cdc._typed('value', there.type, spec.columns[name]) -%}
+        {%- if typed not in ('value', 'try_cast(value as string)') -%}{%- do names.append(name) -%}{%- endif -%}
     {%- endfor -%}
     {{ return(names) }}
 {%- endmacro -%}

@@ -27,8 +27,9 @@ PARTS = Table(
         "note": "string",
         "part": "string",
         "price": "decimal(12,2)",
-        "nr": "int",
+        "nr": "smallint",
         "made_on": "date",
+        "grade": "tinyint",
     },
     ("nr", "part"),
 )
