@@ -1,7 +1,7 @@
 {#- What the decoder of event logs is made of: from log rows to events. -#}
 
 {#- A text as a value: string columns as logged, binary ones in base64, all else from trimmed text; NULL where it is not exactly one.
-    Times also in Db2's form, whose digits beyond microseconds are cut. What is read in several ways is prepared once. -#}
+    Times also in Db2's form, whose digits beyond microseconds are cut. -#}
 {%- macro _netiq_value(text, data_type) -%}
     {%- set family = spark_cdc._type_facts(data_type).family -%}
     {%- if family == 'text' -%}
@@ -9,24 +9,8 @@
     {%- elif data_type | lower | trim == 'binary' -%}
         {{ return(spark_cdc._call('try_to_binary', [spark_cdc._call('regexp_replace', [text, "'[ \\\\t\\\\r\\\\n\\\\f]'", "''"]), "'base64'"])) }}
     {%- endif -%}
-    {%- set prepared = 'trim(' ~ text ~ ')' -%}
-    {%- if family in ('timestamp', 'date') -%}
-        {%- set db2 = "'^([0-9-]{10})-([0-9]{2})[.](..)[.](..)([.][0-9]{1,12})?$'" -%}
-        {%- set prepared = spark_cdc._call('regexp_replace', [prepared, db2, "'$1 $2:$3:$4$5'"]) -%}
-    {%- endif -%}
-    {%- set typed = spark_cdc._typed('text', 'string', data_type) -%}
-    {%- if modules.re.findall('\\btext\\b', typed) | length == 1 -%}
-        {{ return(spark_cdc._typed(prepared, 'string', data_type)) }}
-    {%- endif -%}
-get(
-    transform(
-        array(
-            {{ prepared | indent(12) }}
-        ),
-        text -> {{ typed | indent(8) }}
-    ),
-    0
-)
+    {%- set prepared = spark_cdc._time_in_spark_form(text) if family in ('timestamp', 'date') else 'trim(' ~ text ~ ')' -%}
+    {{ return(spark_cdc._typed_once(prepared, data_type)) }}
 {%- endmacro -%}
 
 {#- A column of the log. -#}
@@ -49,13 +33,7 @@ get(
 
 {#- The time of an event: a timestamp whose reading in UTC is the local time. -#}
 {%- macro _netiq_raw_time(spec) -%}
-    {%- set column, data_type = spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time') | lower -%}
-    {%- if data_type == 'timestamp_ntz' -%}
-        {{ return('try_cast(concat(cast(' ~ column ~ " as string), 'Z') as timestamp)") }}
-    {%- elif data_type.startswith('timestamp') -%}
-        {{ return(column) }}
-    {%- endif -%}
-    {{ return(spark_cdc._netiq_value(column, 'timestamp')) }}
+    {{ return(spark_cdc._local_time(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time'))) }}
 {%- endmacro -%}
 
 {#- A local time as a literal of that kind. -#}
@@ -134,27 +112,7 @@ transform(
     {{ return('get(' ~ values ~ ', cast(array_position(' ~ columns ~ ', ' ~ spark_cdc._literal(name | lower) ~ ') as int) - 1)') }}
 {%- endmacro -%}
 
-{#- The group of a row: its key as text, from the typed columns behind `prefix`. -#}
-{%- macro _netiq_group(spec, prefix='') -%}
-    {%- set values = {} -%}
-    {%- for name in spec.key -%}{%- do values.update({name: prefix ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
-    {{ return(spark_cdc._netiq_group_of(spec, values)) }}
-{%- endmacro -%}
-
-{%- macro _netiq_group_of(spec, values) -%}
-    {%- set texts = [] -%}
-    {%- for name, value in values.items() -%}
-        {%- set data_type = spec.columns[name] | lower | trim -%}
-        {%- do texts.append(
-            'hex(' ~ value ~ ')' if data_type == 'binary'
-            else 'cast(unix_micros(' ~ value ~ ') as string)' if data_type in ('timestamp', 'timestamp_ltz')
-            else 'cast(' ~ value ~ ' as string)'
-        ) -%}
-    {%- endfor -%}
-    {{ return('concat(' ~ texts | join(', chr(31), ') ~ ')') }}
-{%- endmacro -%}
-
-{#- The same of a raw row. Its key is parsed once. -#}
+{#- The group of a raw row: its key as text. The key is parsed once. -#}
 {%- macro _netiq_group_of_raw_row(spec) -%}
     {%- set columns = spark_cdc._netiq_key_columns(spec, 'parts.names') -%}
     {%- set values = {} -%}
@@ -167,7 +125,7 @@ get(
         array(
             {{ spark_cdc._netiq_key_parts(spark_cdc._netiq_raw(spec, 'table_key')) | indent(12) }}
         ),
-        parts -> {{ spark_cdc._netiq_group_of(spec, values) | indent(8) }}
+        parts -> {{ spark_cdc._key_as_text(values, spec.columns) | indent(8) }}
     ),
     0
 )
@@ -332,9 +290,7 @@ case
     when coalesce(cdc_event_type not between 1 and 8, true) then 'unknown_operation'
     when cdc_has_no_time then 'null_event_time'
     when
-        cdc_event_time is null
-        or cdc_event_time < timestamp '0001-01-01 00:00:00Z'
-        or cdc_event_time > timestamp '9999-12-31 23:59:59.999999Z'
+        not {{ spark_cdc._is_local_time('cdc_event_time') | indent(8) }}
         then 'bad_event_time'
     when
         cdc_key_parts is null
@@ -652,7 +608,7 @@ events as (
         cdc_rows[0] as cdc_first,
         element_at(cdc_rows, -1) as cdc_last,
         {%- if spec.is_by_time %}
-        {{ spark_cdc._netiq_first_time() | indent(8) }} as cdc_first_time,
+        {{ spark_cdc._time_digits('cdc_rows[0].cdc_event_time') | indent(8) }} as cdc_first_time,
         {%- endif %}
         transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
         case
@@ -783,25 +739,13 @@ case
 end
 {%- endmacro -%}
 
-{#- The time of an event as text, for its sequence. -#}
-{%- macro _netiq_first_time() -%}
--- not date_format, which tells the time in the session's zone
-cast(
-    timestamp_ntz '1970-01-01 00:00:00'
-    + make_dt_interval(0, 0, 0, cast(unix_micros(cdc_rows[0].cdc_event_time) as decimal(24, 0)) * 0.000001BD)
-    as string
-)
-{%- endmacro -%}
-
 {#- The sequence of an event: the number of its first row, with its time before it where that orders. -#}
 {%- macro _netiq_sequence(spec) -%}
     {%- set number = "lpad(cast(cdc_first.cdc_record_id as string), 38, '0')" -%}
     {%- if not spec.is_by_time -%}
         {{ return(number) }}
     {%- endif -%}
-    {{ return(spark_cdc._call('concat', [
-        "translate(left(cdc_first_time, 19), '- :', '')", "rpad(substr(cdc_first_time, 21), 6, '0')", "'.'", number
-    ])) }}
+    {{ return(spark_cdc._call('concat', ['cdc_first_time', "'.'", number])) }}
 {%- endmacro -%}
 
 {#- The columns that an update changed. -#}

@@ -150,7 +150,7 @@ sequenced as (
     select
         cdc_kind,
         {%- if spec.is_by_time %}
-        {{ spark_cdc._netiq_first_time() | indent(8) }} as cdc_first_time,
+        {{ spark_cdc._time_digits('cdc_rows[0].cdc_event_time') | indent(8) }} as cdc_first_time,
         {%- endif %}
         cdc_rows[0] as cdc_first,
         cdc_rows

@@ -37,7 +37,7 @@
     {%- endif -%}
     {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
     {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
-    {%- set zone = spark_cdc._netiq_zone(me, source_timezone) -%}
+    {%- set zone = spark_cdc._source_timezone(me, source_timezone, 'event_time') -%}
     {%- set snapshot_columns = {} -%}
     {%- if snapshot is not none -%}
         {%- set there, spelled, missing = spark_cdc.columns_of(snapshot), {}, [] -%}
@@ -73,18 +73,6 @@
         'is_by_time': as_of is not none,
         'as_of': spark_cdc._netiq_as_of(me, as_of, zone) if as_of is not none else none,
     }) }}
-{%- endmacro -%}
-
-{#- The time zone of the log's times. -#}
-{%- macro _netiq_zone(me, source_timezone) -%}
-    {%- set zone = var('spark_cdc_source_timezone', 'UTC') if source_timezone is none else source_timezone -%}
-    {%- if zone is not string or zone not in modules.pytz.all_timezones -%}
-        {{ spark_cdc._stop(
-            me, 'source_timezone is ' ~ zone, 'the name of a time zone, in which the database writes event_time',
-            "source_timezone='Europe/Berlin'"
-        ) }}
-    {%- endif -%}
-    {{ return(zone) }}
 {%- endmacro -%}
 
 {#- The relation's column for each of the ten. -#}

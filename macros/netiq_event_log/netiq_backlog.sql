@@ -7,7 +7,7 @@
     {%- set me = 'netiq_backlog' -%}
     {%- do spark_cdc._check_not_incremental(me) -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
-    {%- set zone = spark_cdc._netiq_zone(me, source_timezone) -%}
+    {%- set zone = spark_cdc._source_timezone(me, source_timezone, 'event_time') -%}
     {{ return(spark_cdc._netiq_backlog({
         'relation': relation,
         'raw_columns': in_relation,

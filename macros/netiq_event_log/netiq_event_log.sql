@@ -93,7 +93,7 @@ cross join delivered
     {%- endif -%}
     {{ return({
         'group': group,
-        'event_group': spark_cdc._netiq_group(spec),
+        'event_group': spark_cdc._key_columns_as_text(spec),
         'identity': 'cast(' ~ spark_cdc._netiq_raw_record_id(spec) ~ ' as string)',
         'again': again | join('\nunion all\n') if again else none,
         'keeps': spark_cdc._netiq_is_of_table(spec),
@@ -141,7 +141,7 @@ answers as (
 )
 
 select
-    {{ spark_cdc._netiq_group(spec, 'cdc_key.') }} as cdc_group,
+    {{ spark_cdc._key_columns_as_text(spec, 'cdc_key.') }} as cdc_group,
     cdc_key,
     cdc_question,
     cdc_answer,

@@ -1,0 +1,208 @@
+{#- Logs of keys: which rows changed, without their values. A look-up `base`, the table as it is, has those.
+
+    The spec of such a decoder has `lookups.base`; `key` and `columns` of the table; `base_columns`, a dict of each of these columns
+    to its name and type in `base`. A key is compared as a struct, cdc_key, of its exact values. -#}
+
+{#- The columns of the table (none: those of `base`), and the column of `base` for each; arguments of a wrong shape stop. -#}
+{%- macro _base_facts(me, base, columns, example) -%}
+    {%- set in_base, spelled, base_columns, missing = spark_cdc.columns_of(base), {}, {}, [] -%}
+    {%- if columns is not none and (columns is not mapping or not columns) -%}
+        {{ spark_cdc._stop(
+            me, 'columns is ' ~ ('empty' if columns is mapping else columns),
+            'a dict of name -> Spark SQL type, or none for the columns of base', example
+        ) }}
+    {%- endif -%}
+    {%- set columns = in_base if columns is none else columns -%}
+    {%- do spark_cdc._check_table_columns(me, columns, in_base, example) -%}
+    {%- for name in in_base -%}{%- do spelled.update({name | lower: name}) -%}{%- endfor -%}
+    {%- for name in columns -%}
+        {%- set there = spelled.get(name | lower) -%}
+        {%- if there is none -%}
+            {%- do missing.append(name) -%}
+        {%- else -%}
+            {%- do spark_cdc._check_cast(me, name, in_base[there], columns[name]) -%}
+            {%- do base_columns.update({name: {'name': there, 'type': in_base[there]}}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if missing -%}
+        {{ spark_cdc._stop(
+            me, 'base, ' ~ base ~ ', lacks ' ~ missing | join(', ') ~ '; it has ' ~ in_base | join(', '),
+            'a relation with all columns of the table: the user table as it is', example
+        ) }}
+    {%- endif -%}
+    {{ return({'columns': columns, 'base_columns': base_columns}) }}
+{%- endmacro -%}
+
+{#- The columns of a relation that are named PK and a number, by their number; two with one number stop. -#}
+{%- macro _numbered_key_columns(in_relation, me) -%}
+    {%- set numbered, names = [], [] -%}
+    {%- for name in in_relation if modules.re.fullmatch('(?i)PK0*[1-9][0-9]*', name, modules.re.A) -%}
+        {%- do numbered.append({'name': name, 'number': name[2:] | int}) -%}
+    {%- endfor -%}
+    {%- for one in numbered | sort(attribute='number') -%}
+        {%- if loop.previtem is defined and loop.previtem.number == one.number -%}
+            {{ spark_cdc._stop(
+                me, 'the columns ' ~ loop.previtem.name ~ ' and ' ~ one.name ~ ' have one number',
+                'key_columns, the columns of the relation that hold the key, in its order', "key_columns=['PK01', 'PK02']"
+            ) }}
+        {%- endif -%}
+        {%- do names.append(one.name) -%}
+    {%- endfor -%}
+    {{ return(names) }}
+{%- endmacro -%}
+
+{#- Stops where the key columns of a relation, names in it, are not as many as the key has, or of types that cannot be theirs. -#}
+{%- macro _check_key_columns(me, key_columns, key, columns, in_relation) -%}
+    {%- if key_columns | length != key | length -%}
+        {{ spark_cdc._stop(
+            me, 'key has ' ~ key | length ~ ' columns (' ~ key | join(', ') ~ '), and the relation has ' ~ key_columns | length
+            ~ ' key columns (' ~ (key_columns | join(', ') or 'none is named PK01, PK02, …') ~ ')',
+            'as many, one for each column of the key, in its order', "key_columns=['PK01', 'PK02']"
+        ) }}
+    {%- endif -%}
+    {%- for name in key_columns -%}
+        {%- do spark_cdc._check_cast(me, name, in_relation[name], columns[key[loop.index0]]) -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- A value of a key, as it is compared: exactly, whatever its collation. NULL where it is not exactly one of its type. -#}
+{%- macro _key_value(expression, type_there, data_type) -%}
+    {{ return(spark_cdc._bytewise(spark_cdc._typed(expression, type_there, data_type), data_type)) }}
+{%- endmacro -%}
+
+{#- The key as text, for groups and sequences: its values, a dict of name -> SQL, joined by U+001F; NULL if one is. Decimals that
+    may be smaller than 10^-6 are written from their parts: without ANSI mode Spark gives them an exponent. -#}
+{%- macro _key_as_text(values, types) -%}
+    {%- set texts = [] -%}
+    {%- for name, value in values.items() -%}
+        {%- set data_type, facts = types[name] | lower | trim, spark_cdc._type_facts(types[name]) -%}
+        {%- if data_type == 'binary' -%}
+            {%- do texts.append('hex(' ~ value ~ ')') -%}
+        {%- elif facts.family == 'timestamp' -%}
+            {%- do texts.append(spark_cdc._time_text(value, types[name])) -%}
+        {%- elif facts.family == 'floating' -%}
+            {%- do texts.append('if(' ~ value ~ " = 0, '0.0', cast(" ~ value ~ ' as string))') -%}
+        {%- elif facts.family == 'decimal' and facts.scale > 6 -%}
+            {%- do texts.append(spark_cdc._call('concat', [
+                'if(' ~ value ~ " < 0, '-', '')", 'cast(floor(abs(' ~ value ~ ')) as string)', "'.'",
+                'split_part(cast(1 + abs(' ~ value ~ ") % 1 as string), '.', 2)",
+            ])) -%}
+        {%- else -%}
+            {%- do texts.append('cast(' ~ spark_cdc._bytewise(value, types[name]) ~ ' as string)') -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- set parts = [] -%}
+    {%- for text in texts -%}{%- do parts.extend([text] if loop.first else ['chr(31)', text]) -%}{%- endfor -%}
+    {{ return(texts[0] if texts | length == 1 else spark_cdc._call('concat', parts)) }}
+{%- endmacro -%}
+
+{#- The same of the columns of the key, behind `prefix`. -#}
+{%- macro _key_columns_as_text(spec, prefix='') -%}
+    {%- set values = {} -%}
+    {%- for name in spec.key -%}{%- do values.update({name: prefix ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
+    {{ return(spark_cdc._key_as_text(values, spec.columns)) }}
+{%- endmacro -%}
+
+{#- The columns of `base` of which a value can fail to be one of its type. -#}
+{%- macro _uncertain_columns(spec) -%}
+    {%- set names = [] -%}
+    {%- for name, there in spec.base_columns.items() if name not in spec.key -%}
+        {%- set typed = spark_cdc._typed('value', there.type, spec.columns[name]) -%}
+        {%- if typed not in ('value', 'try_cast(value as string)') -%}{%- do names.append(name) -%}{%- endif -%}
+    {%- endfor -%}
+    {{ return(names) }}
+{%- endmacro -%}
+
+{#- CTEs to `base_rows`: of each cdc_key the row that answers it, cdc_row, the greatest of those whose values are all of their
+    types. Where there is none, cdc_row is NULL, and cdc_bad_base says what is wrong with one of its rows. With `among`, a CTE with
+    a few cdc_key: of these keys, and of some more. There are so few buckets that they always fit in memory. -#}
+{%- macro _base_rows(spec, among=none) -%}
+    {%- set uncertain, keys, there, values, bad, details = spark_cdc._uncertain_columns(spec), [], [], [], [], [] -%}
+    {%- for name, column in spec.base_columns.items() -%}
+        {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
+        {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
+        {%- do values.append(literal ~ ', ' ~ spark_cdc._typed('cdc_there.' ~ quoted, column.type, spec.columns[name])) -%}
+        {%- if name in uncertain -%}
+            {%- do bad.append('(cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null)') -%}
+            {%- do details.append({
+                'name': name ~ ' of base', 'type': spec.columns[name], 'is_bad': bad[-1][1:-1],
+                'text': spark_cdc._as_text('cdc_there.' ~ quoted, column.type),
+            }) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for name in spec.key -%}
+        {%- set column = spec.base_columns[name] -%}
+        {%- do keys.append(
+            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._key_value(spark_cdc._quote(column.name), column.type, spec.columns[name])
+        ) -%}
+    {%- endfor -%}
+    {%- if among -%}
+asked_buckets as (
+    select distinct pmod(xxhash64(cdc_key), 1048576) as cdc_bucket
+    from {{ among }}
+),
+{{ '\n' }}
+    {%- endif -%}
+base_there as (
+    select
+        named_struct(
+            {{ keys | join(',\n') | indent(12) }}
+        ) as cdc_key,
+        named_struct(
+            {{ there | join(',\n') | indent(12) }}
+        ) as cdc_there
+    from {{ spec.lookups.base }}
+),
+
+base_values as (
+    select{{ ' /*+ broadcast(asked_buckets) */' if among }}
+        cdc_key,
+        cdc_there,
+        named_struct(
+            {{ values | join(',\n') | indent(12) }}
+        ) as cdc_values
+    from base_there
+    {%- if among %}
+    left semi join asked_buckets
+        on pmod(xxhash64(base_there.cdc_key), 1048576) = asked_buckets.cdc_bucket
+    {%- endif %}
+    where
+        {%- for name in spec.key %}
+        {{ 'and ' if not loop.first }}cdc_key.{{ spark_cdc._quote(name) }} is not null
+        {%- endfor %}
+),
+
+    {%- if uncertain %}
+
+base_judged as (
+    select
+        cdc_key,
+        cdc_values,
+        case
+            when
+                {{ bad | join('\nor ') | indent(16) }}
+                then {{ spark_cdc._bad_value_detail(details) | indent(16) }}
+        end as cdc_bad_base
+    from base_values
+),
+
+base_rows as (
+    select
+        cdc_key,
+        max(case when cdc_bad_base is null then cdc_values end) as cdc_row,
+        min(cdc_bad_base) as cdc_bad_base
+    from base_judged
+    group by cdc_key
+)
+    {%- else %}
+
+base_rows as (
+    select
+        cdc_key,
+        max(cdc_values) as cdc_row,
+        cast(null as string) as cdc_bad_base
+    from base_values
+    group by cdc_key
+)
+    {%- endif -%}
+{%- endmacro -%}

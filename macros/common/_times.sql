@@ -1,0 +1,77 @@
+{#- Local times of a database, which name no zone: as a timestamp whose reading in UTC is the local time. -#}
+
+{#- The time zone in which a database writes its times: the argument, else the project's variable. -#}
+{%- macro _source_timezone(me, source_timezone, column) -%}
+    {%- set zone = var('spark_cdc_source_timezone', 'UTC') if source_timezone is none else source_timezone -%}
+    {%- if zone is not string or zone not in modules.pytz.all_timezones -%}
+        {{ spark_cdc._stop(
+            me, 'source_timezone is ' ~ zone, 'the name of a time zone, in which the database writes ' ~ column,
+            "source_timezone='Europe/Berlin'"
+        ) }}
+    {%- endif -%}
+    {{ return(zone) }}
+{%- endmacro -%}
+
+{#- A column as a local time, from a timestamp or from text in Spark's form or Db2's; NULL where it is none. -#}
+{%- macro _local_time(expression, type_there) -%}
+    {%- set there = type_there | lower -%}
+    {%- if there == 'timestamp_ntz' -%}
+        {{ return('try_cast(concat(cast(' ~ expression ~ " as string), 'Z') as timestamp)") }}
+    {%- elif there.startswith('timestamp') -%}
+        {{ return(expression) }}
+    {%- endif -%}
+    {{ return(spark_cdc._typed_once(spark_cdc._time_in_spark_form(spark_cdc._bytewise(expression, type_there)), 'timestamp')) }}
+{%- endmacro -%}
+
+{#- Whether a local time is one that databases have. -#}
+{%- macro _is_local_time(expression) -%}
+coalesce(
+    {{ expression }} >= timestamp '0001-01-01 00:00:00Z'
+    and {{ expression }} <= timestamp '9999-12-31 23:59:59.999999Z',
+    false
+)
+{%- endmacro -%}
+
+{#- A text without the blanks around it, and a time in Db2's form in Spark's: 2024-05-01-10.00.00.123456. -#}
+{%- macro _time_in_spark_form(text) -%}
+    {%- set db2 = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9]{2})[.]([0-9]{2})[.]([0-9]{2})([.][0-9]{1,12})?$'" -%}
+    {{ return(spark_cdc._call('regexp_replace', ['trim(' ~ text ~ ')', db2, "'$1 $2:$3:$4$5'"])) }}
+{%- endmacro -%}
+
+{#- A text that an expression makes as a value, null if it is not exactly one. What is read in several ways is made once. -#}
+{%- macro _typed_once(expression, data_type) -%}
+    {%- set typed = spark_cdc._typed('text', 'string', data_type) -%}
+    {%- if modules.re.findall('\\btext\\b', typed) | length == 1 -%}
+        {{ return(spark_cdc._typed(expression, 'string', data_type)) }}
+    {%- endif -%}
+get(
+    transform(
+        array(
+            {{ expression | indent(12) }}
+        ),
+        text -> {{ typed | indent(8) }}
+    ),
+    0
+)
+{%- endmacro -%}
+
+{#- A time as yyyy-MM-dd HH:mm:ss.SSSSSS, in UTC or without a zone. Not date_format, which tells it in the session's zone. -#}
+{%- macro _time_text(expression, data_type) -%}
+    {%- if data_type | lower | trim == 'timestamp_ntz' -%}
+        {%- set text = 'cast(' ~ expression ~ ' as string)' -%}
+        {{ return(spark_cdc._call('concat', [
+            'split_part(' ~ text ~ ", '.', 1)", "'.'", 'rpad(split_part(' ~ text ~ ", '.', 2), 6, '0')"
+        ])) }}
+    {%- endif -%}
+    {%- set second = "timestamp_ntz '1970-01-01 00:00:00'\n+ make_dt_interval(\n    0, 0, 0,\n    try_cast(unix_seconds("
+        ~ expression ~ ') as decimal(18, 6))\n)' -%}
+    {{ return(spark_cdc._call('concat', [
+        spark_cdc._call('cast', [second ~ '\nas string']), "'.'",
+        'lpad(cast(pmod(unix_micros(' ~ expression ~ "), 1000000) as string), 6, '0')",
+    ])) }}
+{%- endmacro -%}
+
+{#- A timestamp as yyyyMMddHHmmssSSSSSS in UTC, for sequences. -#}
+{%- macro _time_digits(expression) -%}
+    {{ return(spark_cdc._call('translate', [spark_cdc._time_text(expression, 'timestamp'), "'- :.'", "''"])) }}
+{%- endmacro -%}
