@@ -19,6 +19,7 @@
         'answers': this.incorporate(path={'identifier': run.properties['spark_cdc.answers']}, type='table')
             if run.properties.get('spark_cdc.answers') and not run.is_full else none,
         'resume': resume,
+        'raw_columns': spark_cdc._columns_to_keep(run.call.spec),
         'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
     }) -%}
     {%- do spark_cdc._keep_as_of(run) -%}
@@ -63,11 +64,11 @@
 {#- Adds to a run what its decoder says of dependencies, and whether the kept rows or the model are of another call. Where these
     were written by a version of this package that did not note the dependencies, they are as now. -#}
 {%- macro _add_dependencies(run) -%}
-    {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if'] -%}
+    {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if', 'inputs'] -%}
     {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
     {%- set given = dependencies(dict(
-        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.read),
-        built=run.target, builds=run.call.builds, answers=run.answers
+        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), inputs=spark_cdc._inputs_of(run, {run.raw: none}),
+        new_rows=spark_cdc._raw_columns_of(run, run.read), built=run.target, builds=run.call.builds, answers=run.answers
     )) if dependencies else {} -%}
     {%- set wrong = given.keys() | reject('in', keys) | list -%}
     {%- if wrong or (given.group and not given.event_group) or (given.identity and not given.group) -%}
@@ -76,7 +77,9 @@
             'group and event_group, and besides those ' ~ keys[2:] | join(', '), "{'group': 'left(position, 16)', 'event_group': 'left(cdc_sequence, 16)'}"
         ) }}
     {%- endif -%}
-    {%- set kept_by = local_md5(tojson([given.get('group'), given.get('identity'), given.get('keeps')])) -%}
+    {%- set kept_by = [given.get('group'), given.get('identity'), given.get('keeps')] -%}
+    {%- if given.get('inputs') -%}{%- do kept_by.append(given.inputs) -%}{%- endif -%}
+    {%- set kept_by = local_md5(tojson(kept_by)) -%}
     {%- set is_regrouped = run.properties.get('spark_cdc.kept_by', kept_by) not in ('', kept_by) -%}
     {%- do run.update({
         'dependencies': given,
@@ -99,10 +102,11 @@
         {%- do spark_cdc._resume_all(run, properties) -%}
     {%- else -%}
         {%- set all_rows = spark_cdc._raw_columns_of(run, run.raw) -%}
+        {%- set inputs = spark_cdc._inputs_of(run, {run.raw: none}) -%}
         {%- do run.update({'answers': none}) -%}
-        {%- do spark_cdc._ask(run, all_rows, {}) -%}
+        {%- do spark_cdc._ask(run, all_rows, {'inputs': inputs}) -%}
         {%- do spark_cdc._store_all(
-            run, spark_cdc._decoded(run, all_rows, {'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
+            run, spark_cdc._decoded(run, all_rows, {'inputs': inputs, 'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
         ) -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -190,12 +194,16 @@ left anti join {{ affected.groups }} as affected
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._read_affected_rows(run) -%}
         {%- set rows_read = spark_cdc._raw_columns_of(run, run.read) -%}
+        {%- do more.update({'inputs': spark_cdc._inputs_of(run, {run.read: none})}) -%}
         {%- do spark_cdc._ask(run, rows_read, more, affected) -%}
         {%- set decoded = spark_cdc._decoded(run, rows_read, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
             else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
         {%- set all_rows = spark_cdc._all_raw_rows(run) -%}
+        {%- do more.update({'inputs': spark_cdc._inputs_of(
+            run, dict([(run.raw, none)] + ([(run.read, 'cdc_is_new')] if run.has_new_rows else []))
+        )}) -%}
         {%- do spark_cdc._ask(run, all_rows, more) -%}
         {%- set decoded = spark_cdc._decoded(run, all_rows, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
@@ -357,9 +365,11 @@ from (
 {#- What changes in the model's quarantined rows: all entries of the rows that were read, for those that are now. An entry
     is known by its raw row alone, which may have several. -#}
 {%- macro _changes_in_quarantine(run, decoded) -%}
-    {%- set has_context = run.dependencies.identity -%}
+    {%- set has_context, conditions = run.dependencies.identity, [] -%}
+    {%- if has_context -%}{%- do conditions.append('not cdc_is_context') -%}{%- endif -%}
+    {%- if run.call.spec.inputs -%}{%- do conditions.append('cdc_input is null') -%}{%- endif -%}
     {{ return(spark_cdc._difference_of_entries(
-        run, run.read ~ (' where not cdc_is_context' if has_context else ''), decoded,
+        run, run.read ~ (' where ' ~ conditions | join(' and ') if conditions else ''), decoded,
         'raw in (select cdc_raw from rows_read)' if has_context else none
     )) }}
 {%- endmacro -%}
