@@ -186,49 +186,46 @@ distinct_rows as (
 )
 {%- endmacro -%}
 
-{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit by then. -#}
+{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit by then. There are few
+    such times: changes are compared with them, and never with the rows of a full refresh. -#}
 {%- macro _db2_load_times(spec) -%}
 load_clocks as (
-    select distinct cdc_logmarker
+    select distinct cdc_logmarker as cdc_load_at
     from well_formed
     where cdc_is_load and cdc_logmarker is not null
 ),
 
--- of the commits between two full refreshes the last
-commits_by_load as (
+load_intervals as (
     select
         cdc_load_at,
-        max(cdc_commitseq) as cdc_commitseq
-    from (
-        select
-            cdc_commitseq,
-            get(
-                filter(
-                    (select array_sort(collect_list(cdc_logmarker)) from load_clocks),
-                    load_at -> load_at >= cdc_logmarker
-                ),
-                0
-            ) as cdc_load_at
-        from distinct_rows
-        where not cdc_is_load
-    ) as changes
-    where cdc_load_at is not null
-    group by cdc_load_at
+        lag(cdc_load_at) over (order by cdc_load_at) as cdc_load_before
+    from load_clocks
+),
+
+-- of the commits between two full refreshes the last
+commits_by_load as (
+    select /*+ broadcast(load_intervals) */
+        load_intervals.cdc_load_at,
+        max(distinct_rows.cdc_commitseq) as cdc_commitseq
+    from distinct_rows
+    inner join load_intervals
+        on
+            distinct_rows.cdc_logmarker <= load_intervals.cdc_load_at
+            and (
+                load_intervals.cdc_load_before is null
+                or distinct_rows.cdc_logmarker > load_intervals.cdc_load_before
+            )
+    where not distinct_rows.cdc_is_load
+    group by load_intervals.cdc_load_at
 ),
 
 load_times as (
     select
-        cdc_load_at,
-        max(max(cdc_commitseq)) over (order by cdc_load_at) as cdc_anchor
-    from (
-        select * from commits_by_load
-        union all
-        select
-            cdc_logmarker as cdc_load_at,
-            cast(null as string) as cdc_commitseq
-        from load_clocks
-    ) as times
-    group by cdc_load_at
+        load_clocks.cdc_load_at,
+        max(commits_by_load.cdc_commitseq) over (order by load_clocks.cdc_load_at) as cdc_anchor
+    from load_clocks
+    left join commits_by_load
+        on load_clocks.cdc_load_at = commits_by_load.cdc_load_at
 )
 {%- endmacro -%}
 
