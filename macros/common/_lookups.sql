@@ -33,13 +33,21 @@
     {{ return({'columns': columns, 'base_columns': base_columns}) }}
 {%- endmacro -%}
 
-{#- The columns of a relation that are named PK and a number, by their number. -#}
-{%- macro _numbered_key_columns(in_relation) -%}
+{#- The columns of a relation that are named PK and a number, by their number; two with one number stop. -#}
+{%- macro _numbered_key_columns(in_relation, me) -%}
     {%- set numbered, names = [], [] -%}
     {%- for name in in_relation if modules.re.fullmatch('(?i)PK0*[1-9][0-9]*', name, modules.re.A) -%}
         {%- do numbered.append({'name': name, 'number': name[2:] | int}) -%}
     {%- endfor -%}
-    {%- for one in numbered | sort(attribute='number') -%}{%- do names.append(one.name) -%}{%- endfor -%}
+    {%- for one in numbered | sort(attribute='number') -%}
+        {%- if loop.previtem is defined and loop.previtem.number == one.number -%}
+            {{ spark_cdc._stop(
+                me, 'the columns ' ~ loop.previtem.name ~ ' and ' ~ one.name ~ ' have one number',
+                'key_columns, the columns of the relation that hold the key, in its order', "key_columns=['PK01', 'PK02']"
+            ) }}
+        {%- endif -%}
+        {%- do names.append(one.name) -%}
+    {%- endfor -%}
     {{ return(names) }}
 {%- endmacro -%}
 

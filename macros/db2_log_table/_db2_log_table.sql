@@ -1,0 +1,324 @@
+{#- What the decoder of log tables is made of: from log rows to keys, and from keys to events.
+
+    An event keeps what `base` last answered until a row of its key is new. So an increment tells new rows from those that are
+    delivered again, and takes the answer of a key that has none of the first kind from the model. -#}
+
+{#- OPERATION as a number: 0 insert, 1 update, 2 delete. -#}
+{%- macro _db2_log_operation(spec) -%}
+    {%- set column, type_there = spark_cdc._quote(spec.log.operation), spec.raw_columns[spec.log.operation] -%}
+    {%- set number = spark_cdc._typed(column, type_there, 'int') -%}
+    {%- if spark_cdc._type_facts(type_there).family != 'text' -%}
+        {{ return(number) }}
+    {%- endif -%}
+case trim({{ spark_cdc._bytewise(column, type_there) }})
+    when 'I' then 0
+    when 'U' then 1
+    when 'D' then 2
+    else {{ number | indent(4) }}
+end
+{%- endmacro -%}
+
+{#- A column of the key, from the log, as a value of its type. -#}
+{%- macro _db2_log_key_value(spec, name) -%}
+    {%- set there = spec.key_columns[name] -%}
+    {{ return(spark_cdc._key_value(spark_cdc._quote(there), spec.raw_columns[there], spec.columns[name])) }}
+{%- endmacro -%}
+
+{#- CTEs to `log_rows`: each delivery, with the reason why it is refused by itself. With `tells_new` the new ones are there once
+    more, as cdc_is_new. -#}
+{%- macro _db2_log_rows(spec, as_delivered=false, tells_new=false) -%}
+    {%- set operation, time = spark_cdc._quote(spec.log.operation), spark_cdc._quote(spec.log.time) -%}
+    {%- set keys, null_keys, bad_keys, logged = [], [], [], [] -%}
+    {%- for name, there in spec.key_columns.items() -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._db2_log_key_value(spec, name)) -%}
+        {%- do null_keys.append(spark_cdc._quote(there) ~ ' is null') -%}
+        {%- do bad_keys.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is null') -%}
+    {%- endfor -%}
+    {%- for there in [spec.log.operation, spec.log.time] + spec.key_columns.values() | list -%}
+        {%- do logged.append(spark_cdc._as_text(spark_cdc._quote(there), spec.raw_columns[there])) -%}
+    {%- endfor -%}
+with {% if tells_new -%}
+deliveries_read as (
+    select
+        *,
+        false as cdc_is_new
+    from {{ spec.relation }}
+    union all
+    select
+        *,
+        true as cdc_is_new
+    from {{ spec.new_rows }}
+),
+
+{% endif -%}
+typed_rows as (
+    select
+        {{ spark_cdc._db2_log_operation(spec) | indent(8) }} as cdc_operation,
+        {{ spark_cdc._local_time(time, spec.raw_columns[spec.log.time]) | indent(8) }} as cdc_time,
+        named_struct(
+            {{ keys | join(',\n') | indent(12) }}
+        ) as cdc_key,
+        {{ operation }} is null
+        and {{ null_keys | join('\nand ') | indent(8) }} as cdc_is_information,
+        {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
+        {{ time }} is null as cdc_has_no_time
+        {%- if as_delivered %},
+        array(
+            {{ logged | join(',\n') | indent(12) }}
+        ) as cdc_logged,
+        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
+        {%- endif %}
+        {%- if tells_new %},
+        cdc_is_new
+        {%- endif %}
+    from {{ 'deliveries_read' if tells_new else spec.relation }}
+),
+
+log_rows as (
+    select
+        *,
+        case
+            when cdc_is_information then null
+            when coalesce(cdc_operation not between 0 and 2, true) then 'unknown_operation'
+            when cdc_has_null_key then 'null_key'
+            when cdc_has_no_time then 'missing_time'
+            when
+                not {{ spark_cdc._is_local_time('cdc_time') | indent(16) }}
+                or {{ bad_keys | join('\nor ') | indent(16) }}
+                then 'bad_value'
+        end as cdc_reason
+    from typed_rows
+)
+{%- endmacro -%}
+
+{#- CTEs to `logged_keys`, one row a key. A row is a number, microseconds and operation: the greatest is of the last time. With
+    the operations turned round it is the other end of those at one time. With `tells_new`, cdc_is_changed says whether a row of the
+    key was not read before. -#}
+{%- macro _db2_log_keys(spec, tells_new=false) -%}
+used_rows as (
+    select
+        cdc_key,
+        unix_micros(cdc_time) * 4 + cdc_operation as cdc_row_number,
+        unix_micros(cdc_time) * 4 + 2 - cdc_operation as cdc_turned_number
+        {%- if tells_new %},
+        cdc_is_new
+        {%- endif %}
+    from log_rows
+    where
+        cdc_reason is null
+        and not cdc_is_information
+),
+
+{% if tells_new -%}
+distinct_rows as (
+    select
+        cdc_key,
+        cdc_row_number,
+        cdc_turned_number,
+        count_if(cdc_is_new) = count_if(not cdc_is_new) as cdc_is_first
+    from used_rows
+    group by cdc_key, cdc_row_number, cdc_turned_number
+),
+
+{% endif -%}
+logged_keys as (
+    select
+        cdc_key,
+        max(cdc_row_number) as cdc_last,
+        max(cdc_turned_number) as cdc_last_turned,
+        min(cdc_turned_number) as cdc_first_turned
+        {%- if tells_new %},
+        bool_or(cdc_is_first) as cdc_is_changed
+        {%- endif %}
+    from {{ 'distinct_rows' if tells_new else 'used_rows' }}
+    group by cdc_key
+)
+{%- endmacro -%}
+
+{#- CTEs: the events that the model has of keys whose rows are not new. -#}
+{%- macro _db2_log_kept_events(spec) -%}
+    {%- set keys = [] -%}
+    {%- for name in spec.key -%}
+        {%- set column = spark_cdc._bytewise(spark_cdc._quote(name), spec.columns[name]) -%}
+        {#- not each table format has small integers -#}
+        {%- if spark_cdc._type_facts(spec.columns[name]).family == 'integer' -%}
+            {%- set column = 'cast(' ~ column ~ ' as ' ~ spec.columns[name] ~ ')' -%}
+        {%- endif -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ column) -%}
+    {%- endfor -%}
+kept_buckets as (
+    select distinct pmod(xxhash64(cdc_key), 1048576) as cdc_bucket
+    from logged_keys
+    where not cdc_is_changed
+),
+
+built_events as (
+    select
+        named_struct(
+            {{ keys | join(',\n') | indent(12) }}
+        ) as cdc_key,
+        cdc_operation <> 'delete' as cdc_was_there,
+        {{ spark_cdc._struct(spec.columns) | indent(8) }} as cdc_kept_row
+    from {{ spec.built }}
+),
+
+kept_events as (
+    select /*+ broadcast(kept_buckets) */ built_events.*
+    from built_events
+    left semi join kept_buckets
+        on pmod(xxhash64(built_events.cdc_key), 1048576) = kept_buckets.cdc_bucket
+)
+{%- endmacro -%}
+
+{#- The CTE `events`: the keys with what answers them. -#}
+{%- macro _db2_log_events(spec) -%}
+    {%- set is_there = 'base_rows.cdc_key is not null' -%}
+    {%- if spec.built -%}
+        {%- set is_there = 'coalesce(kept_events.cdc_was_there, ' ~ is_there ~ ')' -%}
+    {%- endif -%}
+events as (
+    select
+        logged_keys.cdc_key,
+        base_rows.cdc_row,
+        {%- if spec.built %}
+        kept_events.cdc_was_there is not null as cdc_is_kept,
+        kept_events.cdc_kept_row,
+        {%- endif %}
+        timestamp_micros(shiftright(logged_keys.cdc_last, 2)) as cdc_time,
+        case
+            when logged_keys.cdc_last & 3 = 2 - (logged_keys.cdc_last_turned & 3)
+                then cast(logged_keys.cdc_last & 3 as int)
+        end as cdc_last_operation,
+        case
+            when not {{ is_there }} then 'delete'
+            -- of the first rows none has an operation greater than 0
+            when logged_keys.cdc_first_turned & 3 = 2 then 'insert'
+            else 'update'
+        end as cdc_operation
+    from logged_keys
+    left join base_rows
+        on logged_keys.cdc_key = base_rows.cdc_key
+    {%- if spec.built %}
+    left join kept_events
+        on
+            logged_keys.cdc_key = kept_events.cdc_key
+            and not logged_keys.cdc_is_changed
+    {%- endif %}
+    -- not where base has only rows with bad values
+    where
+        base_rows.cdc_key is null
+        or base_rows.cdc_row is not null
+        {%- if spec.built %}
+        or kept_events.cdc_was_there is not null
+        {%- endif %}
+)
+{%- endmacro -%}
+
+{#- A column of an event. -#}
+{%- macro _db2_log_value(spec, name) -%}
+    {%- set quoted = spark_cdc._quote(name) -%}
+    {%- if name in spec.key -%}
+        {%- set key = 'cdc_key.' ~ quoted -%}
+        {{ return(key if spark_cdc._bytewise(key, spec.columns[name]) == key else 'cast(' ~ key ~ ' as ' ~ spec.columns[name] ~ ')') }}
+    {%- elif spec.built -%}
+        {{ return('if(cdc_is_kept, cdc_kept_row.' ~ quoted ~ ', cdc_row.' ~ quoted ~ ')') }}
+    {%- endif -%}
+    {{ return('cdc_row.' ~ quoted) }}
+{%- endmacro -%}
+
+
+{#- CTEs to `deliveries`: each delivery with its reason, that of its row in `base` included. -#}
+{%- macro _db2_log_deliveries(spec, as_delivered=false) -%}
+    {%- set is_asked = spark_cdc._uncertain_columns(spec) -%}
+    {%- set tells_new = is_asked and spec.built -%}
+{{ spark_cdc._db2_log_rows(spec, as_delivered, tells_new) }},
+    {%- if tells_new %}
+
+{{ spark_cdc._db2_log_keys(spec, tells_new) }},
+
+-- of the others base was not bad when it answered
+asked_keys as (
+    select cdc_key from logged_keys
+    where cdc_is_changed
+    union
+    select log_rows.cdc_key
+    from log_rows
+    left semi join {{ spec.built }} as quarantined
+        on
+            log_rows.cdc_raw = quarantined.raw
+            and quarantined.reason = 'bad_value'
+    where log_rows.cdc_reason is null
+),
+    {%- endif %}
+    {%- if is_asked %}
+
+{{ spark_cdc._base_rows(spec, among='asked_keys' if tells_new else none) }},
+
+bad_keys as (
+    select
+        base_rows.cdc_key,
+        base_rows.cdc_bad_base
+    from base_rows
+    {%- if tells_new %}
+    left semi join asked_keys
+        on base_rows.cdc_key = asked_keys.cdc_key
+    {%- endif %}
+    where base_rows.cdc_row is null
+),
+    {%- endif %}
+
+deliveries as (
+    select
+        log_rows.* except (cdc_reason),
+        {%- if is_asked %}
+        case when log_rows.cdc_reason is null then bad_keys.cdc_bad_base end as cdc_bad_base,
+        case
+            when log_rows.cdc_reason is not null then log_rows.cdc_reason
+            when bad_keys.cdc_key is not null and not log_rows.cdc_is_information then 'bad_value'
+        end as cdc_reason
+    from log_rows
+    left join bad_keys
+        on log_rows.cdc_key = bad_keys.cdc_key
+        {%- if tells_new %}
+    where not log_rows.cdc_is_new
+        {%- endif %}
+        {%- else %}
+        log_rows.cdc_reason
+    from log_rows
+        {%- endif %}
+)
+{%- endmacro -%}
+
+{#- What a person needs to see beside the reason. -#}
+{%- macro _db2_log_detail(spec) -%}
+    {%- set null_keys = [] -%}
+    {%- set bad_values = [{
+        'name': spec.log.time, 'type': 'timestamp', 'text': 'cdc_logged[1]',
+        'is_bad': 'not ' ~ spark_cdc._is_local_time('cdc_time'),
+    }] -%}
+    {%- for name, there in spec.key_columns.items() -%}
+        {%- set logged = 'cdc_logged[' ~ (loop.index + 1) ~ ']' -%}
+        {%- do null_keys.append('when ' ~ logged ~ ' is null then ' ~ spark_cdc._literal(there ~ ' is NULL')) -%}
+        {%- do bad_values.append({
+            'name': there, 'type': spec.columns[name], 'text': logged, 'is_bad': 'cdc_key.' ~ spark_cdc._quote(name) ~ ' is null',
+        }) -%}
+    {%- endfor -%}
+case cdc_reason
+    when 'unknown_operation' then concat('OPERATION is ', coalesce(left(cdc_logged[0], 100), 'NULL'))
+    when 'null_key'
+        then case
+            {{ null_keys | join('\n') | indent(12) }}
+        end
+    when 'missing_time' then 'TIME is NULL'
+    {%- if spark_cdc._uncertain_columns(spec) %}
+    when 'bad_value'
+        then case
+            when cdc_bad_base is not null then cdc_bad_base
+            else {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
+        end
+    {%- else %}
+    when 'bad_value'
+        then {{ spark_cdc._bad_value_detail(bad_values) | indent(8) }}
+    {%- endif %}
+end
+{%- endmacro -%}

@@ -1,0 +1,75 @@
+{#- The change events of the log table of a Db2 text search index. See _macros.yml for the arguments. -#}
+{%- macro db2_log_table(relation, key, base, key_columns=none, columns=none, source_timezone=none) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- for one in (relation, base) if spark_cdc._is_untold(one) -%}{{ return(spark_cdc._untold(one)) }}{%- endfor -%}
+    {{ return(spark_cdc.decode('db2_log_table', spark_cdc._spec_db2_log_table(
+        relation, key, base, key_columns, columns, source_timezone
+    ))) }}
+{%- endmacro -%}
+
+
+{#- The change events: one for each key. -#}
+{%- macro _events_db2_log_table(spec) -%}
+    {%- set table, key_names = {}, [] -%}
+    {%- for name in spec.key -%}{%- do key_names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
+    {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._db2_log_value(spec, name)}) -%}{%- endfor -%}
+    {%- set digits = spark_cdc._time_digits('cdc_time') -%}
+{{ spark_cdc._db2_log_rows(spec, tells_new=spec.built) }},
+
+{{ spark_cdc._db2_log_keys(spec, tells_new=spec.built) }},
+
+{{ spark_cdc._base_rows(spec, among='logged_keys' if spec.built else none) }},
+{% if spec.built %}
+{{ spark_cdc._db2_log_kept_events(spec) }},
+{% endif %}
+{{ spark_cdc._db2_log_events(spec) }}
+
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': 'cdc_operation',
+    'cdc_sequence': spark_cdc._call('concat', [
+        digits, "'.'", spark_cdc._call('md5', [spark_cdc._key_columns_as_text(spec, 'cdc_key.')])
+    ]),
+    'cdc_commit_sequence': digits,
+    'cdc_commit_at': 'to_utc_timestamp(cdc_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
+    'cdc_present_columns': "case when cdc_operation = 'delete' then array(" ~ key_names | join(', ') ~ ') end',
+    'cdc_metadata': "named_struct('log_operation', cdc_last_operation, 'log_time', cdc_time)",
+}, 'events', table) }}
+{%- endmacro -%}
+
+
+{#- The rows that are no events, for `quarantine`. -#}
+{%- macro _quarantine_db2_log_table(spec) -%}
+{{ spark_cdc._db2_log_deliveries(spec, as_delivered=true) }}
+
+select
+    'db2_log_table' as cdc_source,
+    cdc_reason as reason,
+    {{ spark_cdc._db2_log_detail(spec) | indent(4) }} as detail,
+    cdc_raw as raw
+from deliveries
+where cdc_reason is not null
+{%- endmacro -%}
+
+
+{#- The four counts, for `raw_counts`. -#}
+{%- macro _raw_counts_db2_log_table(spec) -%}
+{{ spark_cdc._db2_log_deliveries(spec) }}
+
+select
+    count(*) as raw_rows,
+    count_if(cdc_reason is null and not cdc_is_information) as used_rows,
+    count_if(cdc_is_information) as no_op_rows,
+    count_if(cdc_reason is not null) as quarantined_rows
+from deliveries
+{%- endmacro -%}
+
+
+{#- The rows of a key make its event, whatever else is in the log. -#}
+{%- macro _dependencies_db2_log_table(spec) -%}
+    {%- set values = {} -%}
+    {%- for name in spec.key -%}{%- do values.update({name: spark_cdc._db2_log_key_value(spec, name)}) -%}{%- endfor -%}
+    {{ return({
+        'group': spark_cdc._key_as_text(values, spec.columns),
+        'event_group': spark_cdc._key_columns_as_text(spec),
+    }) }}
+{%- endmacro -%}

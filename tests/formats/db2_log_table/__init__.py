@@ -1,0 +1,107 @@
+"""The log table of Db2 text search indexes: what the laws need to know of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from kit.formats import Case, Deliveries, Format, Relation
+from kit.landing import batches
+from simulation import database
+
+from formats.db2_log_table import vector_checks, vector_units, writer
+from formats.db2_log_table.reference import Row
+from formats.db2_log_table.writer import (
+    NOT_LOGGED,
+    PARTS,
+    Layout,
+    Log,
+    Style,
+    possible_bad_rows,
+)
+from formats.db2_log_table.wrong_calls import CALL, DECLARED, WRONG_CALLS
+
+DECODER = "db2_log_table"
+
+TEXT = Layout(
+    operation="string",
+    time="string",
+    key_columns=("K_ID", "K_AT"),
+    is_given=True,
+    keys_as_text=True,
+    base="text",
+    columns=True,
+)
+ODD = Layout(operation="decimal(10,0)", time="timestamp_ntz", key_columns=("pk1",), columns=True)
+
+
+def case(
+    seed: int, name: str, table: database.Table, layout: Layout, style: Style, transactions: int
+) -> Case:
+    """The log of a simulated database, and the table at its end."""
+    rng = random.Random(f"{seed} {name}")
+    workload = database.generate(table, rng, transactions, key_space=30, without=NOT_LOGGED)
+    log = writer.write(workload, rng, layout, style)
+    return Case(
+        name=name,
+        table=table,
+        relations={
+            "raw": Relation(log.columns, log.rows),
+            "base": Relation(log.base_columns, log.base),
+        },
+        arguments=log.arguments,
+        events=log.events,
+        quarantine=log.quarantine,
+        raw_counts=log.decoded.raw_counts,
+    )
+
+
+def every_bad_row(layout: Layout) -> dict[str, int]:
+    """Two rows of each kind."""
+    return dict.fromkeys(possible_bad_rows(layout), 2)
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Logs that triggers fill, typed, and that an application fills, as text."""
+    native = Style(bad_rows=every_bad_row(Layout()))
+    yield case(seed, "log_table", PARTS, Layout(), native, transactions=40)
+    text = Style(by="application", zone="Europe/Berlin", bad_rows=every_bad_row(TEXT))
+    yield case(seed, "log_table_of_all_types", database.ALL_TYPES, TEXT, text, transactions=40)
+    odd = Style(unlanded=0.2, duplicates=0.3)
+    yield case(seed, "log_table_of_odd_names", database.ODD_NAMES, ODD, odd, transactions=20)
+
+
+def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]]]:
+    """A log in three batches. Its base, which is the table at the end, stays as it is."""
+    layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
+    workload = database.generate(PARTS, rng, transactions=60, key_space=30, without=NOT_LOGGED)
+    style = Style(duplicates=0.2, bad_rows=every_bad_row(layout), shuffle=False)
+    log = writer.write(workload, rng, layout, style)
+    return log, [[dict(row) for row in part] for part in batches(log.rows, rng, 3)]
+
+
+def deliveries(rng: random.Random) -> Deliveries:
+    """What was read has left before the last batch."""
+    log, parts = log_in_batches(rng)
+    # the base leaves with the log, so it is delivered again
+    bases = [log.base, [], log.base]
+    return Deliveries(
+        name="log_table",
+        table=PARTS,
+        columns={"raw": log.columns, "base": log.base_columns},
+        arguments=log.arguments,
+        batches=[{"raw": part, "base": base} for part, base in zip(parts, bases, strict=True)],
+        leaves=(2,),
+    )
+
+
+FORMAT = Format(
+    decoder=DECODER,
+    cases=cases,
+    deliveries=deliveries,
+    declared=DECLARED,
+    call=CALL,
+    wrong_calls=WRONG_CALLS,
+    vectors=vector_checks.CHECKS,
+    vector_units={"db2_log": vector_units.log_units},
+)

@@ -1,0 +1,402 @@
+"""What a decoder must make of a text search log table, in plain Python.
+
+It is written to be read against the format's reference; the comments cite its rules by number.
+A log row is a dict with ``OPERATION``, ``TIME`` and the key columns. A row of the base is a dict by
+the table's columns. Values are texts, or already of their types. Nothing here is clever, or fast.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+OPERATIONS = {"I": 0, "U": 1, "D": 2}
+
+
+class Malformed(Exception):
+    """A row, or a text, that belongs in quarantine: its argument is the reason."""
+
+
+# ------------------------------------------------------------------------------------------- values
+
+BLANKS = "".join(map(chr, (*range(33), 127)))  # what a cast of Spark passes over
+INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
+    ("f", "false", "n", "no", "0"), False
+)
+CAST = re.compile(
+    r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+    r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?"
+    r"(Z|UTC| ?[+-]\d{1,2}(?::?\d{2})?)?)?",
+    re.ASCII,
+)
+DB2 = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})-([01]\d|2[0-3])\.(\d{2})\.(\d{2})(?:\.(\d{1,12}))?", re.ASCII
+)
+
+
+def time_of(text: str, *, also_db2: bool = False) -> tuple[datetime, bool]:
+    """Read a date and time: its wall clock (in UTC, if it names a zone), and whether it does."""
+    text = text.strip(BLANKS)
+    zone = None
+    if also_db2 and (found := DB2.fullmatch(text)):
+        *parts, fraction = found.groups()
+    elif found := CAST.fullmatch(text):
+        *parts, fraction, zone = found.groups()
+    else:
+        raise Malformed("bad_value")
+    year, month, day, *clock = (None if part is None else int(part) for part in parts)
+    # What is finer than microseconds is cut.
+    micros = int(f"{fraction or ''}000000"[:6])
+    try:
+        hour, minute, second = (part or 0 for part in clock)
+        at = datetime(year or 0, month or 1, day or 1, hour, minute, second, micros)
+        if zone is not None and zone not in ("Z", "UTC"):
+            sign, digits = (-1 if "-" in zone else 1), zone.strip(" +-").replace(":", "")
+            hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
+            at -= sign * timedelta(hours=int(hours), minutes=int(minutes))
+    except (ValueError, OverflowError):
+        raise Malformed("bad_value") from None
+    return at, zone is not None
+
+
+def number_of(text: str) -> Decimal:
+    """Read a number of decimal digits."""
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+        raise Malformed("bad_value")
+    return Decimal(text)
+
+
+def whole_number(number: Decimal, limit: int) -> int:
+    """What is exactly an integer is one."""
+    if number != number.to_integral_value() or not -limit <= number < limit:
+        raise Malformed("bad_value")
+    return int(number)
+
+
+def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
+    """A number with as many places behind the point as its type says."""
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    whole = int("".join(map(str, digits)))
+    shift = exponent + scale
+    if shift < 0 and whole % 10**-shift:
+        raise Malformed("bad_value")
+    whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
+    if whole >= 10**precision:
+        raise Malformed("bad_value")
+    return Decimal((sign if whole else 0, tuple(map(int, str(whole))), -scale))
+
+
+def read_value(sql_type: str, value: Any) -> Any:
+    """A value, mostly a text, as exactly one of a type (rule 4)."""
+    if value is None or (isinstance(value, str) and sql_type == "string"):
+        return value
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return value
+    if sql_type == "binary":
+        if not re.fullmatch(r"([0-9a-fA-F]{2})*", value):
+            raise Malformed("bad_value")
+        return bytes.fromhex(value)
+    text = value.strip(BLANKS)
+    if sql_type in INTEGERS:
+        return whole_number(number_of(text), 2 ** (INTEGERS[sql_type] - 1))
+    if sql_type.startswith("decimal("):
+        precision, scale = map(int, sql_type[len("decimal(") : -1].split(","))
+        return fitting(number_of(text), precision, scale)
+    if sql_type == "boolean":
+        if text.lower() not in BOOLEANS:
+            raise Malformed("bad_value")
+        return BOOLEANS[text.lower()]
+    if sql_type in ("float", "double"):
+        number = float(number_of(text))
+        return struct.unpack("f", struct.pack("f", number))[0] if sql_type == "float" else number
+    at, has_zone = time_of(text)
+    if sql_type == "date":
+        if has_zone or at != datetime(at.year, at.month, at.day):
+            raise Malformed("bad_value")
+        return at.date()
+    if sql_type == "timestamp_ntz":
+        if has_zone:
+            raise Malformed("bad_value")
+        return at
+    assert sql_type == "timestamp", sql_type
+    return at.replace(tzinfo=timezone.utc)
+
+
+def key_text(key: Key) -> str:
+    """The key as text (section 4)."""
+    return "\x1f".join(map(text_in_key, key))
+
+
+def text_in_key(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"{value.year:04d}{value:-%m-%d %H:%M:%S.%f}"
+    return str(as_text(value))
+
+
+# ----------------------------------------------------------------------------------------- log rows
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of the decoder."""
+
+    key: Sequence[str]
+    columns: Mapping[str, str]
+    key_columns: Sequence[str] = ("PK01",)
+    zone: str = "UTC"
+
+
+def numbered_columns(relation_columns: Iterable[str]) -> list[str]:
+    """The key columns of a log whose `key_columns` are not given (rule 1)."""
+    found = [name for name in relation_columns if re.fullmatch(r"(?i)pk0*[1-9][0-9]*", name)]
+    return sorted(found, key=lambda name: int(name[2:]))
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """A row that can be used."""
+
+    operation: int
+    time: datetime
+    key: Key
+
+
+def read_operation(value: Any) -> int:
+    """Rule 2."""
+    if isinstance(value, str):
+        value = value.strip(" ")
+        if value in OPERATIONS:
+            return OPERATIONS[value]
+    try:
+        number = whole_number(number_of(str(value).strip(BLANKS)), 2**31)
+    except Malformed:
+        raise Malformed("unknown_operation") from None
+    if number not in (0, 1, 2):
+        raise Malformed("unknown_operation")
+    return number
+
+
+def read_time(value: Any) -> datetime:
+    """The wall clock of a row."""
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+    return time_of(value, also_db2=True)[0]
+
+
+def read_row(row: Row, options: Options) -> LogRow | None:
+    """Read a row by itself, in the order of section 6; None: an information row (rule 3)."""
+    key = [row[name] for name in options.key_columns]
+    if row["OPERATION"] is None and all(value is None for value in key):
+        return None
+    if row["OPERATION"] is None:
+        raise Malformed("unknown_operation")
+    operation = read_operation(row["OPERATION"])
+    if None in key:
+        raise Malformed("null_key")
+    if row["TIME"] is None:
+        raise Malformed("missing_time")
+    time = read_time(row["TIME"])
+    return LogRow(operation, time, key_of(key, options))
+
+
+def key_of(values: Iterable[Any], options: Options) -> Key:
+    """The values of a key as their types."""
+    types = [options.columns[name] for name in options.key]
+    return tuple(read_value(one, value) for one, value in zip(types, values, strict=True))
+
+
+# --------------------------------------------------------------------------------------------- base
+
+BAD = "bad"
+Answer = Row | str | None
+"""A row of the base; BAD, where it has only rows with bad values; None, where it has no row."""
+
+
+class Base:
+    """The rows that answer, by key (rule 7)."""
+
+    def __init__(self, rows: Iterable[Row], options: Options) -> None:
+        self.rows: dict[Key, Answer] = {}
+        for row in rows:
+            try:
+                key = key_of((row[name] for name in options.key), options)
+            except Malformed:
+                continue
+            if None in key:
+                continue
+            try:
+                read = {name: read_value(one, row[name]) for name, one in options.columns.items()}
+            except Malformed:
+                self.rows.setdefault(key, BAD)
+                continue
+            kept = self.rows.get(key)
+            if not isinstance(kept, dict) or rank(read) > rank(kept):
+                self.rows[key] = read
+
+
+def rank(row: Row) -> tuple[Any, ...]:
+    """How Spark orders structs: NULL is least."""
+    return tuple((0,) if value is None else (1, value) for value in row.values())
+
+
+# ------------------------------------------------------------------------------------------- events
+
+Rows = frozenset[tuple[int, datetime]]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The change events in order, the rows in quarantine (place, reason), and counts.
+
+    ``no_ops``: the places of information rows. ``answers``: what each key got, and for which rows.
+    """
+
+    events: list[Row]
+    quarantine: list[tuple[int, str]]
+    no_ops: list[int]
+    raw_counts: dict[str, int]
+    answers: Mapping[Key, tuple[Rows, Answer]]
+
+
+def decode(
+    rows: Sequence[Row],
+    base: Iterable[Row],
+    options: Options,
+    answers: Mapping[Key, tuple[Rows, Answer]] | None = None,
+    new_rows: Iterable[Row] = (),
+) -> Decoded:
+    """Decode every row that was delivered so far.
+
+    With ``answers`` of the last run it is an increment, in which ``new_rows`` were delivered.
+    """
+    reasons: dict[int, str] = {}
+    no_ops: list[int] = []
+    places: dict[Key, list[int]] = {}
+    read: dict[Key, set[tuple[int, datetime]]] = {}  # the same row many times is one (rule 8)
+    for place, raw in enumerate(rows):
+        try:
+            row = read_row(raw, options)
+        except Malformed as error:
+            reasons[place] = error.args[0]
+            continue
+        if row is None:
+            no_ops.append(place)
+            continue
+        places.setdefault(row.key, []).append(place)
+        read.setdefault(row.key, set()).add((row.operation, row.time))
+
+    delivered = set()
+    for raw in new_rows:
+        try:
+            row = read_row(raw, options)
+        except Malformed:
+            continue
+        delivered.add(row and row.key)
+
+    there = Base(base, options)
+    answered: dict[Key, tuple[Rows, Answer]] = {}
+    events = []
+    for key, several in read.items():
+        answer = there.rows.get(key)
+        # Rule 9. There is no event that could keep what is bad.
+        if answers and key in answers and answers[key][0] == several:
+            kept = answers[key][1]
+            if kept != BAD or key not in delivered:
+                answer = kept
+        answered[key] = (frozenset(several), answer)
+        if isinstance(answer, str):
+            reasons.update(dict.fromkeys(places[key], "bad_value"))
+        else:
+            events.append(change_event(key, several, answer, options))
+    return Decoded(
+        sorted(events, key=lambda event: str(event["cdc_sequence"])),
+        sorted(reasons.items()),
+        no_ops,
+        {
+            "raw_rows": len(rows),
+            "used_rows": len(rows) - len(reasons) - len(no_ops),
+            "no_op_rows": len(no_ops),
+            "quarantined_rows": len(reasons),
+        },
+        answered,
+    )
+
+
+def change_event(
+    key: Key, rows: Iterable[tuple[int, datetime]], answer: Row | None, options: Options
+) -> Row:
+    """Rules 5 and 6, and section 4."""
+    first, last = min(time for _, time in rows), max(time for _, time in rows)
+    begun_with = {operation for operation, time in rows if time == first}
+    ended_with = {operation for operation, time in rows if time == last}
+    operation = "delete" if answer is None else "insert" if begun_with == {0} else "update"
+    digits = f"{last.year:04d}{last:%m%d%H%M%S%f}"
+    row = dict.fromkeys(options.columns) if answer is None else answer
+    return {
+        "cdc_source": "db2_log_table",
+        "cdc_operation": operation,
+        "cdc_sequence": f"{digits}.{hashlib.md5(key_text(key).encode()).hexdigest()}",
+        "cdc_commit_sequence": digits,
+        "cdc_commit_at": last.replace(tzinfo=ZoneInfo(options.zone)).astimezone(timezone.utc),
+        "cdc_transaction_id": None,
+        "cdc_changed_columns": None,
+        "cdc_present_columns": list(options.key) if answer is None else None,
+        "cdc_before": None,
+        "cdc_metadata": {
+            "log_operation": ended_with.pop() if len(ended_with) == 1 else None,
+            "log_time": last.replace(tzinfo=timezone.utc),
+        },
+        **row,
+        **dict(zip(options.key, key, strict=True)),
+    }
+
+
+# --------------------------------------------------------------------------------------- increments
+
+
+@dataclass
+class Increments:
+    """An incremental model: the rows delivered so far, and what the runs were answered."""
+
+    options: Options
+    rows: list[Row] = field(default_factory=list)
+    answers: Mapping[Key, tuple[Rows, Answer]] = field(default_factory=dict)
+
+    def run(self, rows: Sequence[Row], base: Iterable[Row]) -> Decoded:
+        """One run, with the new rows and the base as it is."""
+        self.rows += rows
+        decoded = decode(self.rows, base, self.options, self.answers, rows)
+        self.answers = decoded.answers
+        return decoded
+
+
+# --------------------------------------------------------------------------------------------- text
+
+
+def as_text(value: Any) -> str | None:
+    """A value as the vectors write it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + ("Z" if value.tzinfo else "")
+    if isinstance(value, date):
+        return value.isoformat()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

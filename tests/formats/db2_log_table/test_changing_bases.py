@@ -1,0 +1,220 @@
+"""Increments whose base changes from run to run: the vectors, and generated logs.
+
+What a run has answered stays until a row of its key is new, so the runs are no full refresh. The
+laws have increments with a base that stays as it is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from incremental.scenario import Place, Scenario, Step, quarantined
+from incremental.stepping import Stepping
+from kit.formats import Vector
+from kit.lake import write_parquet
+from kit.landing import batches
+from kit.warehouse import Warehouse
+from simulation import database
+
+from formats.db2_log_table import FORMAT, every_bad_row, reference, writer
+from formats.db2_log_table.reference import Decoded, Increments, Options, Row
+from formats.db2_log_table.writer import NOT_LOGGED, PARTS, Layout, Style, shown
+
+Columns = tuple[Mapping[str, str], Mapping[str, str]]
+
+
+def model(options: Options) -> str:
+    """The body of a model of change events."""
+    arguments = f"key={list(options.key)}, columns={dict(options.columns)}"
+    call = f"source('landing', 'log'), {arguments}, base=source('landing', 'base')"
+    return f"{{{{ spark_cdc.db2_log_table({call}) }}}}"
+
+
+def landing(
+    number: int, log: Sequence[Row], base: Sequence[Row], columns: Columns
+) -> Callable[[Place], None]:
+    """Add rows to the log, and put another base in place of the one before."""
+
+    def land(place: Place) -> None:
+        home = place.home / "landed" / place.schema
+        for name, rows, types in zip(("log", "base"), (log, base), columns, strict=True):
+            folder = home / f"{name}_{number}"
+            write_parquet(folder, types, rows, files=1)
+            how = "into" if name == "log" else "overwrite"
+            place.sql(f"insert {how} {{schema}}.{name} select * from parquet.`{folder}`")
+
+    return land
+
+
+def tables(columns: Columns) -> tuple[str, ...]:
+    """The raw tables of a scenario."""
+    statements = []
+    for name, types in zip(("log", "base"), columns, strict=True):
+        listed = ", ".join(f"{column} {sql_type}" for column, sql_type in types.items())
+        statements += [
+            f"drop table {{schema}}.{name}",
+            f"create table {{schema}}.{name} ({listed}) using parquet",
+        ]
+    return tuple(statements)
+
+
+def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
+    """Queries of the events and the quarantine, and what they give."""
+    names = [f"cast({name} as string)" for name in options.columns]
+    told = ["cdc_operation", "cdc_sequence", "cdc_metadata.log_operation"]
+    select = f"select {', '.join(names + told)} from {{schema}}.changes order by cdc_sequence"
+    reasons = Counter(reason for _, reason in decoded.quarantine)
+    return {
+        select: [
+            (
+                *shown(event, list(options.columns)),
+                event["cdc_operation"],
+                event["cdc_sequence"],
+                event["cdc_metadata"]["log_operation"],
+            )
+            for event in decoded.events
+        ],
+        "select reason, count(*) from {schema}.quarantine group by reason order by reason": sorted(
+            reasons.items()
+        ),
+    }
+
+
+def scenario(
+    name: str, runs: Sequence[tuple[list[Row], list[Row]]], options: Options, columns: Columns
+) -> Scenario:
+    """Runs with the log rows that arrive and the base of the moment, then a full refresh."""
+    increments = Increments(options)
+    steps = [
+        Step(
+            land=(landing(number, rows, base, columns),),
+            rows=expected(increments.run(rows, base), options),
+        )
+        for number, (rows, base) in enumerate(runs)
+    ]
+    whole = reference.decode(increments.rows, runs[-1][1], options)
+    steps.append(Step(full_refresh=True, rows=expected(whole, options)))
+    body = model(options)
+    return Scenario(
+        name,
+        models={"changes": body, "quarantine": quarantined(body)},
+        steps=steps,
+        raw=("log", "base"),
+        setup=tables(columns),
+    )
+
+
+# The vectors
+
+WOVEN = Options(["vector", "id"], dict.fromkeys(("vector", "id", "name"), "string"), ["PK1", "PK2"])
+
+
+def vector_runs(vectors: Sequence[Vector]) -> list[tuple[list[Row], list[Row]]]:
+    """The runs of all vectors in one log, whose key begins with the vector."""
+    runs: list[tuple[list[Row], list[Row]]] = [([], []) for _ in vectors[0]["given"]["runs"]]
+    for vector in vectors:
+        for (log, base), run in zip(runs, vector["given"]["runs"], strict=True):
+            log += [
+                {
+                    "OPERATION": str(row["OPERATION"]),
+                    "TIME": row["TIME"],
+                    "PK1": vector["id"],
+                    "PK2": row["PK01"],
+                }
+                for row in run["rows"]
+            ]
+            base += [
+                {"vector": vector["id"], "id": row["ID"], "name": row["NAME"]}
+                for row in run["base"]
+            ]
+    return runs
+
+
+def test_the_woven_vectors_are_the_vectors() -> None:
+    """By the reference, but for the sequences, in which the key is another."""
+    vectors = FORMAT.vectors_of("db2_log_increments")
+    increments = Increments(WOVEN)
+    for number, (log, base) in enumerate(vector_runs(vectors)):
+        decoded = increments.run(log, base)
+        for vector in vectors:
+            own = {
+                (one["cdc_operation"], one["cdc_commit_sequence"], one["row"]["NAME"])
+                for one in vector["expect"]["events"][number]
+            }
+            assert own == {
+                (one["cdc_operation"], one["cdc_commit_sequence"], one["name"])
+                for one in decoded.events
+                if one["vector"] == vector["id"]
+            }
+
+
+def vector_scenario() -> Scenario:
+    log = dict.fromkeys(("OPERATION", "TIME", "PK1", "PK2"), "string")
+    runs = vector_runs(FORMAT.vectors_of("db2_log_increments"))
+    return scenario("vectors", runs, WOVEN, (log, WOVEN.columns))
+
+
+# Generated logs
+
+
+def generated(seed: int) -> tuple[list[tuple[list[Row], list[Row]]], writer.Log]:
+    """A log in four runs, with a base of each, and the log as a whole.
+
+    Each base is the table after a part of its transactions: at times older than the log, at times
+    newer. Some of its rows have bad values, each time others.
+    """
+    rng = random.Random(f"{seed} db2 increments")
+    layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
+    workload = database.generate(PARTS, rng, 60, key_space=30, without=NOT_LOGGED)
+    style = Style(bad_rows=every_bad_row(layout), shuffle=False)
+    log = writer.write(workload, rng, layout, style)
+    parts = [[dict(row) for row in part] for part in batches(log.rows, rng, 4)]
+    last = len(workload.rows) - 1
+    bases = [
+        writer.base_of(list(workload.rows_at(last * (run + 1) // 4).values()), PARTS, layout, rng)
+        for run in range(4)
+    ]
+    return list(zip(parts, bases, strict=True)), log
+
+
+def generated_scenario(seed: int) -> Scenario:
+    runs, log = generated(seed)
+    return scenario("generated", runs, log.options, (log.columns, log.base_columns))
+
+
+@pytest.fixture(scope="module")
+def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
+    scenarios = (vector_scenario(), generated_scenario(0))
+    return Stepping(warehouse, tmp_path_factory.mktemp("db2_log"), "db2_log", scenarios).run()
+
+
+def test_vectors(steps: Stepping) -> None:
+    """Each run makes of each vector's rows what it says, and so does a full refresh."""
+    steps.check("vectors")
+
+
+def test_a_generated_log(steps: Stepping) -> None:
+    """Each run makes what the reference makes."""
+    steps.check("generated")
+
+
+def test_a_generated_log_has_what_increments_are_about() -> None:
+    """Answers that stay where the base has others, rows that are bad for a time, redeliveries."""
+    runs, log = generated(0)
+    increments = Increments(log.options)
+    answers, whole = [], None
+    for rows, base in runs:
+        decoded = increments.run(rows, base)
+        whole = reference.decode(increments.rows, base, log.options)
+        answers.append(dict(decoded.answers))
+    assert whole is not None and decoded.events != whole.events
+    for before, after in pairwise(answers):
+        assert any(before[key] == after[key] for key in before)
+        assert any(before[key][0] != after[key][0] for key in before)
+    is_bad = [{key for key, (_, answer) in one.items() if answer == "bad"} for one in answers]
+    assert all(is_bad) and is_bad[0] - is_bad[-1]
