@@ -215,18 +215,21 @@ from load_times
 
 {#- The groups whose rows are in quarantine because of a row of `base` that is mended or gone by now. -#}
 {%- macro _db2_unanswered_groups(spec) -%}
-select stored.cdc_group
-from {{ spec.answers }} as stored
-left join (
-    with {{ spark_cdc._base_rows(spec) | indent(4) }}
-
+with waiting_keys as (
     select
-        cdc_key,
-        cdc_row
-    from base_rows
-) as base_rows
-    on stored.cdc_key = base_rows.cdc_key
+        cdc_group,
+        cdc_key
+    from {{ spec.answers }}
+    where cdc_bad_base is not null
+),
+
+{{ spark_cdc._base_rows(spec, 'waiting_keys') }}
+
+select waiting_keys.cdc_group
+from waiting_keys
+left join base_rows
+    on waiting_keys.cdc_key = base_rows.cdc_key
 where
-    stored.cdc_bad_base is not null
-    and (base_rows.cdc_key is null or base_rows.cdc_row is not null)
+    base_rows.cdc_key is null
+    or base_rows.cdc_row is not null
 {%- endmacro -%}

@@ -105,7 +105,7 @@
     {%- if key_columns is not none -%}
         {%- set key_there = spark_cdc._resolve_names(me, 'key_columns', key_columns, data, "key_columns=['PK01', 'PK02']") -%}
     {%- elif key | reject('string') | list or key | map('lower') | reject('in', spelled) | list -%}
-        {%- set key_there = spark_cdc._numbered_key_columns(data) -%}
+        {%- set key_there = spark_cdc._numbered_key_columns(data, me) -%}
         {%- if not key_there -%}{%- do spark_cdc._resolve_key(me, key, columns | list if has_base else data, example) -%}{%- endif -%}
     {%- else -%}
         {%- set key_there = spark_cdc._resolve_key(me, key, data, example) -%}
