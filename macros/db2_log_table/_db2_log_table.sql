@@ -87,6 +87,9 @@ log_rows as (
                 or {{ bad_keys | join('\nor ') | indent(16) }}
                 then 'bad_value'
         end as cdc_reason
+        {%- if as_delivered %},
+        {{ spark_cdc._is_local_time('cdc_time') | indent(8) }} as cdc_is_time
+        {%- endif %}
     from typed_rows
 )
 {%- endmacro -%}
@@ -157,7 +160,7 @@ built_events as (
         named_struct(
             {{ keys | join(',\n') | indent(12) }}
         ) as cdc_key,
-        cdc_operation <> 'delete' as cdc_was_there,
+        cdc_operation = 'delete' as cdc_was_deleted,
         {{ spark_cdc._struct(spec.columns) | indent(8) }} as cdc_kept_row
     from {{ spec.built }}
 ),
@@ -172,16 +175,16 @@ kept_events as (
 
 {#- The CTE `events`: the keys with what answers them. -#}
 {%- macro _db2_log_events(spec) -%}
-    {%- set is_there = 'base_rows.cdc_key is not null' -%}
+    {%- set is_gone = 'base_rows.cdc_key is null' -%}
     {%- if spec.built -%}
-        {%- set is_there = 'coalesce(kept_events.cdc_was_there, ' ~ is_there ~ ')' -%}
+        {%- set is_gone = 'coalesce(kept_events.cdc_was_deleted, ' ~ is_gone ~ ')' -%}
     {%- endif -%}
 events as (
     select
         logged_keys.cdc_key,
         base_rows.cdc_row,
         {%- if spec.built %}
-        kept_events.cdc_was_there is not null as cdc_is_kept,
+        kept_events.cdc_was_deleted is not null as cdc_is_kept,
         kept_events.cdc_kept_row,
         {%- endif %}
         timestamp_micros(shiftright(logged_keys.cdc_last, 2)) as cdc_time,
@@ -190,7 +193,7 @@ events as (
                 then cast(logged_keys.cdc_last & 3 as int)
         end as cdc_last_operation,
         case
-            when not {{ is_there }} then 'delete'
+            when {{ is_gone }} then 'delete'
             -- of the first rows none has an operation greater than 0
             when logged_keys.cdc_first_turned & 3 = 2 then 'insert'
             else 'update'
@@ -209,7 +212,7 @@ events as (
         base_rows.cdc_key is null
         or base_rows.cdc_row is not null
         {%- if spec.built %}
-        or kept_events.cdc_was_there is not null
+        or kept_events.cdc_was_deleted is not null
         {%- endif %}
 )
 {%- endmacro -%}
@@ -292,10 +295,9 @@ deliveries as (
 {#- What a person needs to see beside the reason. -#}
 {%- macro _db2_log_detail(spec) -%}
     {%- set null_keys = [] -%}
-    {%- set bad_values = [{
-        'name': spec.log.time, 'type': 'timestamp', 'text': 'cdc_logged[1]',
-        'is_bad': 'not ' ~ spark_cdc._is_local_time('cdc_time'),
-    }] -%}
+    {%- set bad_values = [
+        {'name': spec.log.time, 'type': 'timestamp', 'text': 'cdc_logged[1]', 'is_bad': 'not cdc_is_time'}
+    ] -%}
     {%- for name, there in spec.key_columns.items() -%}
         {%- set logged = 'cdc_logged[' ~ (loop.index + 1) ~ ']' -%}
         {%- do null_keys.append('when ' ~ logged ~ ' is null then ' ~ spark_cdc._literal(there ~ ' is NULL')) -%}
@@ -312,10 +314,10 @@ case cdc_reason
     when 'missing_time' then 'TIME is NULL'
     {%- if spark_cdc._uncertain_columns(spec) %}
     when 'bad_value'
-        then case
-            when cdc_bad_base is not null then cdc_bad_base
-            else {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
-        end
+        then coalesce(
+            cdc_bad_base,
+            {{ spark_cdc._bad_value_detail(bad_values) | indent(12) }}
+        )
     {%- else %}
     when 'bad_value'
         then {{ spark_cdc._bad_value_detail(bad_values) | indent(8) }}

@@ -1,7 +1,7 @@
 {#- The change events of the log table of a Db2 text search index. See _macros.yml for the arguments. -#}
 {%- macro db2_log_table(relation, key, base, key_columns=none, columns=none, source_timezone=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- for one in (relation, base) if spark_cdc._is_untold(one) -%}{{ return(spark_cdc._untold(one)) }}{%- endfor -%}
+    {%- for one in (relation, base) if one and spark_cdc._is_untold(one) -%}{{ return(spark_cdc._untold(one)) }}{%- endfor -%}
     {{ return(spark_cdc.decode('db2_log_table', spark_cdc._spec_db2_log_table(
         relation, key, base, key_columns, columns, source_timezone
     ))) }}

@@ -45,6 +45,7 @@ FAMILIES = (
     "demo_users",
     "demo_groups",
     "demo_identities",
+    "demo_articles",
 )
 
 
