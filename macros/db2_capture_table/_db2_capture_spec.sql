@@ -115,7 +115,7 @@
     {%- set table, unknown = {}, [] -%}
     {%- if columns is none -%}
         {%- for name in data if name | lower not in befores_there -%}
-            {%- set called = of_key.get(name, name) -%}
+            {%- set called = name if of_key.get(name, name) | lower == name | lower else of_key[name] -%}
             {%- if called in table -%}
                 {{ spark_cdc._stop(
                     me, 'two columns are named ' ~ called ~ ': one of the table, and ' ~ name ~ ' of the key', 'columns that name what is read',

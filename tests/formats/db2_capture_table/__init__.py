@@ -11,14 +11,12 @@ from kit.landing import batches
 from simulation import database
 
 from formats.db2_capture_table import vector_checks, vector_units, writer
-from formats.db2_capture_table.wrong_calls import CALL, DECLARED, WRONG_CALLS
 from formats.db2_capture_table.writer import Capture, Style, possible_bad_rows
+from formats.db2_capture_table.wrong_calls import CALL, DECLARED, WRONG_CALLS
 
 DECODER = "db2_capture_table"
 
-NARROW = database.Table(
-    "items", {"ID": "int", "NAME": "string", "PRICE": "decimal(8,2)"}, ("ID",)
-)
+NARROW = database.Table("items", {"ID": "int", "NAME": "string", "PRICE": "decimal(8,2)"}, ("ID",))
 
 # A CD table whose updates are one row with all before columns, joined to its unit of work.
 CD = Style(before=list(database.ORDERS.columns), unit_of_work=0.7)

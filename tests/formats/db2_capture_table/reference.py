@@ -369,7 +369,9 @@ def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
     found: dict[Key, list[Row | None]] = {}
     for raw in base:
         try:
-            values = {name: read_value(options.columns[name], cell(raw, name)) for name in options.key}
+            values = {
+                name: read_value(options.columns[name], cell(raw, name)) for name in options.key
+            }
         except Malformed:
             continue
         key = tuple(values[name] for name in options.key)
@@ -524,9 +526,7 @@ def key_part(value: Any) -> str:
     return text
 
 
-def paired(
-    ordered: Sequence[Change], options: Options
-) -> list[tuple[Change, Change | None]]:
+def paired(ordered: Sequence[Change], options: Options) -> list[tuple[Change, Change | None]]:
     """Each change that makes an event, with the D half of a pair (rule 8)."""
     made: list[tuple[Change, Change | None]] = []
     for change in ordered:
@@ -672,7 +672,10 @@ def of_event(
         for name, own, other in zip(OF_COMMIT, change.said, joined, strict=True)
     }
     local = told["LOGMARKER"]
-    metadata = {"intentseq": change.intent, "logmarker": local and local.replace(tzinfo=timezone.utc)}
+    metadata = {
+        "intentseq": change.intent,
+        "logmarker": local and local.replace(tzinfo=timezone.utc),
+    }
     for name in ("AUTHID", "APPLY_QUAL"):
         if name in options.own | (options.joined or frozenset()):
             metadata[name.lower()] = told[name]

@@ -22,7 +22,15 @@ from kit.landing import batches
 from kit.warehouse import Warehouse
 from simulation import database
 
-from formats.db2_capture_table import CCD, FORMAT, KEY_ONLY, NARROW, reference, with_bad_rows, writer
+from formats.db2_capture_table import (
+    CCD,
+    FORMAT,
+    KEY_ONLY,
+    NARROW,
+    reference,
+    with_bad_rows,
+    writer,
+)
 from formats.db2_capture_table.reference import Decoded, Increments, Options, Row, as_text
 from formats.db2_capture_table.vector_units import moved
 from formats.db2_capture_table.writer import Capture, Style
@@ -56,9 +64,7 @@ class Tables:
             ]
         return tuple(statements)
 
-    def landing(
-        self, number: int, rows: Mapping[str, Sequence[Row]]
-    ) -> Callable[[Place], None]:
+    def landing(self, number: int, rows: Mapping[str, Sequence[Row]]) -> Callable[[Place], None]:
         """Add rows to the raw relations, and put another base in place of the one before."""
 
         def land(place: Place) -> None:
@@ -91,7 +97,9 @@ def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
 
 def shown(event: Row, names: Sequence[str]) -> tuple[Any, ...]:
     """An event as the query gives it."""
-    at, changed, before = (event[f"cdc_{one}"] for one in ("commit_at", "changed_columns", "before"))
+    at, changed, before = (
+        event[f"cdc_{one}"] for one in ("commit_at", "changed_columns", "before")
+    )
     return (
         *(as_text(event[name]) for name in names),
         event["cdc_operation"],
@@ -138,7 +146,9 @@ UNIT_OF_WORK = ("COMMITSEQ", "LOGMARKER", "UOWID", "AUTHID", "APPLY_QUAL")
 def vector_scenario(name: str, vectors: Sequence[Vector]) -> Scenario:
     """Vectors of one kind in one capture table, whose key begins with the vector."""
     first = vectors[0]["given"]
-    of_rows = dict.fromkeys(column for run in first["runs"] for row in run["rows"] for column in row)
+    of_rows = dict.fromkeys(
+        column for run in first["runs"] for row in run["rows"] for column in row
+    )
     columns = {"capture": dict.fromkeys([*of_rows, "VECTOR"], "string")}
     given = {
         "key": str(["VECTOR", *first["key"]]),
@@ -257,7 +267,10 @@ def test_generated_tables_have_what_increments_are_about() -> None:
     increments = Increments(made.options)
     events = [increments.run(run["capture"], run["unit_of_work"]).events for run in runs]
     for before, after in pairwise(events):
-        ids = [{one["cdc_sequence"]: one["cdc_transaction_id"] for one in run} for run in (before, after)]
+        ids = [
+            {one["cdc_sequence"]: one["cdc_transaction_id"] for one in run}
+            for run in (before, after)
+        ]
         assert any(ids[1].get(sequence, it) != it for sequence, it in ids[0].items())
     loads = [{it["cdc_sequence"] for it in run if it["cdc_operation"] == "load"} for run in events]
     assert any(before - after for before, after in pairwise(loads))
@@ -268,5 +281,7 @@ def test_generated_tables_have_what_increments_are_about() -> None:
         answers.append({(key, rows) for key, (rows, told) in decoded.answers.items() if told.row})
     assert answers[2] & answers[3]  # with another base
     assert any(before - after for before, after in pairwise(answers))
-    whole = reference.decode(increments.rows, made.options, increments.unit_of_work, runs[-1]["base"])
+    whole = reference.decode(
+        increments.rows, made.options, increments.unit_of_work, runs[-1]["base"]
+    )
     assert whole.events != decoded.events

@@ -33,7 +33,7 @@ BASED = options_of(CD | {"PK01": "int"}, ["ID"], base={"ID": "int", "QTY": "int"
 def row(commit: int, intent: int, operation: str, key: int, name: str | None = None) -> Row:
     """A row of the CD table, or of one of keys alone."""
     sequences = {"IBMSNAP_COMMITSEQ": f"{commit:020X}", "IBMSNAP_INTENTSEQ": f"{intent:020X}"}
-    of_key = {"PK01": key} if name is None else {"ID": key, "NAME": name}
+    of_key: Row = {"PK01": key} if name is None else {"ID": key, "NAME": name}
     return {**sequences, "IBMSNAP_OPERATION": operation, **of_key}
 
 
@@ -52,7 +52,14 @@ numbers = st.integers(0, 2**80 - 1)
 def test_a_sequence_is_one_in_every_form(number: int, width: int) -> None:
     value = number.to_bytes(width, "big")
     digits = value.hex()
-    forms = [value, digits, digits.upper(), f" x'{digits}'", f"0X{digits}", f"{digits[:8]}:{digits[8:]}"]
+    forms = [
+        value,
+        digits,
+        digits.upper(),
+        f" x'{digits}'",
+        f"0X{digits}",
+        f"{digits[:8]}:{digits[8:]}",
+    ]
     forms += [base64.b64encode(value).decode()]  # 10 and 16 bytes both end in =
     assert {canonical(one) for one in forms} == {f"{number:032X}"}
 
@@ -77,9 +84,11 @@ def test_what_is_no_sequence(value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("sql_type", "text"),
-    [("int", "1.0"), ("int", "2147483648"), ("decimal(3,1)", "1.25"), ("binary", "0xFF")]
-    + [("binary", "F"), ("date", "2024-01-01 01:00:00"), ("timestamp", "2024-05-01-10.00.00")]
-    + [("timestamp_ntz", "2024-01-01 00:00:00Z"), ("boolean", "2"), ("double", "one")],
+    [
+        *(("int", "1.0"), ("int", "2147483648"), ("decimal(3,1)", "1.25"), ("binary", "0xFF")),
+        *(("binary", "F"), ("date", "2024-01-01 01:00:00"), ("timestamp", "2024-05-01-10.00.00")),
+        *(("timestamp_ntz", "2024-01-01 00:00:00Z"), ("boolean", "2"), ("double", "one")),
+    ],
 )
 def test_what_is_not_exactly_one_of_its_type(sql_type: str, text: str) -> None:
     with pytest.raises(Malformed, match="bad_value"):
@@ -88,8 +97,10 @@ def test_what_is_not_exactly_one_of_its_type(sql_type: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["2024-05-01-24.00.00", "2024-05-01-10.00.00.1234567890123", "2024-05-01-10.00.00.", "10:00:00"]
-    + ["2024-5-1-10.00.00", "2024-02-30", "20240501100000", ""],
+    [
+        *("2024-05-01-24.00.00", "2024-05-01-10.00.00.1234567890123", "2024-05-01-10.00.00."),
+        *("2024-5-1-10.00.00", "2024-02-30", "20240501100000", "10:00:00", ""),
+    ],
 )
 def test_what_is_no_logmarker(text: str) -> None:
     with pytest.raises(Malformed, match="bad_value"):

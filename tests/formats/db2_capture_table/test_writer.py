@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from formats.db2_capture_table import CASES, PAIRS, reference, with_bad_rows, wr
 from formats.db2_capture_table.reference import Increments
 from formats.db2_capture_table.writer import BAD_ROWS, Capture, Style, write
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 TABLES = (database.ORDERS, database.ODD_NAMES, database.POSITIONS, database.ALL_TYPES)
 
 
@@ -27,7 +28,11 @@ def single(table: database.Table) -> Style:
 def of_states(rows: Sequence[Row]) -> list[Row]:
     """Rows of current state or history without operations: of a pair that is another one."""
     told = [
-        {name: value for name, value in row.items() if name not in ("cdc_operation", "cdc_ended_by")}
+        {
+            name: value
+            for name, value in row.items()
+            if name not in ("cdc_operation", "cdc_ended_by")
+        }
         for row in rows
     ]
     return sorted(told, key=repr)
@@ -113,8 +118,10 @@ def test_deliveries_have_what_increments_are_about() -> None:
         whole = reference.decode(increments.rows, made.options, increments.unit_of_work)
         assert decoded.events == whole.events and decoded.quarantine == whole.quarantine
         seen.append({str(event["cdc_sequence"]): event for event in decoded.events})
-    for before, after in zip(seen, seen[1:], strict=False):
-        assert any(one not in after for one in before), "no half was taken for a delete or an insert"
+    for before, after in pairwise(seen):
+        assert any(one not in after for one in before), (
+            "no half was taken for a delete or an insert"
+        )
         assert any(
             event["cdc_transaction_id"] is None and after[one]["cdc_transaction_id"]
             for one, event in before.items()

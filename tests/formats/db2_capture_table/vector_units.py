@@ -217,7 +217,9 @@ def capture_unit(name: str, group: Group, vectors: Sequence[Vector]) -> UnitTest
     return UnitTest(f"db2_capture_{name}", "db2_capture", given_tables, expect, {"db2_call": call})
 
 
-def table_sql(names: Sequence[str], rows: Sequence[Row], types: Mapping[str, str] | None = None) -> str:
+def table_sql(
+    names: Sequence[str], rows: Sequence[Row], types: Mapping[str, str] | None = None
+) -> str:
     """Rows as a query; without types all columns are texts."""
     types = types or {}
     return rows_sql(

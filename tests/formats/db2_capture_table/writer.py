@@ -179,7 +179,13 @@ class _Writer:
         self.commits: dict[int, int] = {}
 
     def row(
-        self, commit: int, intent: int, operation: str, at: datetime, values: Row, before: Row | None
+        self,
+        commit: int,
+        intent: int,
+        operation: str,
+        at: datetime,
+        values: Row,
+        before: Row | None,
     ) -> Row:
         """A row before it lands; ``at`` is the local time of the commit."""
         return {
@@ -310,7 +316,9 @@ class _Writer:
             "APPLY_QUAL": rng.choice((" " * 18, "Q1".ljust(18))),
         }
         sequence = landed_sequence(commit, form, rng)
-        found: Row = {"IBMSNAP_COMMITSEQ": str(sequence).rjust(32, "0") if form == "decimal" else sequence}
+        found: Row = {
+            "IBMSNAP_COMMITSEQ": str(sequence).rjust(32, "0") if form == "decimal" else sequence
+        }
         return found | {f"IBMSNAP_{name}": told[name] for name in self.style.joined}
 
 
@@ -401,7 +409,9 @@ def write(workload: Workload, rng: random.Random, style: Style) -> Capture:
     base_columns = dict(table.columns)
     base: list[Row] = []
     if style.base is not None:
-        base_columns = dict.fromkeys(base_columns, "string") if style.base == "text" else base_columns
+        base_columns = (
+            dict.fromkeys(base_columns, "string") if style.base == "text" else base_columns
+        )
         base = base_of(workload, len(workload.rows) - 1, rng, style.base)
     uow: list[Row] = []
     uow_columns: dict[str, str] = {}
@@ -432,7 +442,9 @@ def write(workload: Workload, rng: random.Random, style: Style) -> Capture:
         arguments_of(table, options, style),
         decoded,
         {
-            position: reference.canonical(Decimal(number) if style.sequence == "decimal" else f"{number:032x}")
+            position: reference.canonical(
+                Decimal(number) if style.sequence == "decimal" else f"{number:032x}"
+            )
             for position, number in writer.commits.items()
         },
     )
@@ -473,7 +485,9 @@ def base_of(workload: Workload, position: int, rng: random.Random, form: str) ->
     rows.append({**dict.fromkeys(table.columns), **{name: rows[0][name] for name in table.key[1:]}})
     if form == "text":
         rows = [{name: text_of(value, rng) for name, value in row.items()} for row in rows]
-        typed = [name for name in table.attributes if table.columns[name] not in ("string", "binary")]
+        typed = [
+            name for name in table.attributes if table.columns[name] not in ("string", "binary")
+        ]
         for row in rng.sample(rows, min(len(rows), 3)):
             row[rng.choice(typed)] = "12x"
     rng.shuffle(rows)

@@ -9,13 +9,21 @@ THREE: dict[str, str | None] = {
 }
 CD: dict[str, str | None] = THREE | {"ID": "int", "NAME": "string", "XNAME": "string"}
 
+# Without COMMITSEQ, before version 8.
+OLD: dict[str, str | None] = {
+    "IBMSNAP_UOWID": "binary",
+    "IBMSNAP_INTENTSEQ": "binary",
+    "IBMSNAP_OPERATION": "string",
+    "ID": "int",
+}
+
 DECLARED: dict[str, dict[str, str | None]] = {
     "cd": CD,
     "keys": THREE | {"PK01": "int", "pk2": "string"},
     "no_keys": THREE | {"NAME": "string"},
     "both": THREE | {"ID": "int", "PK01": "int"},
     "rows": {"ID": "int", "NAME": "string"},
-    "old": {"IBMSNAP_UOWID": "binary"} | {name: CD[name] for name in list(CD)[1:]},
+    "old": OLD,
     "dated": CD | {"IBMSNAP_LOGMARKER": "date"},
     "floating": CD | {"IBMSNAP_COMMITSEQ": "double"},
     "numbered": CD | {"IBMSNAP_OPERATION": "int"},
@@ -69,7 +77,10 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("cd, ['ID'], base=no_keys", "key names the column ID"),
     ("cd, ['ID'], {'ID': 'int', 'CITY': 'string'}, base=rows", "lacks CITY"),
     ("cd, ['ID'], base=undeclared", "neither exists nor has declared columns"),
-    ("nested, ['ID'], {'ID': 'int', 'NAME': 'string'}", "NAME is array<string> and shall be string"),
+    (
+        "nested, ['ID'], {'ID': 'int', 'NAME': 'string'}",
+        "NAME is array<string> and shall be string",
+    ),
     ("mapped, ['ID']", "is of type map<string,string>"),
     ("reserved, ['ID']", "the column cdc_x begins with cdc_"),
 ]

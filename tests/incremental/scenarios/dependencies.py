@@ -225,7 +225,6 @@ WITHOUT_DEPENDENCIES = Scenario(
 )
 
 
-
 def _noted(by: str = "id") -> str:
     """Give the body of a model that watermarks its raw relation, and reads another one."""
     call = f"steps.noted(source('landing', 'rows'), source('landing', 'notes'), by='{by}')"
@@ -236,7 +235,9 @@ def _note(key: int, note: str) -> str:
     return f"insert into {{schema}}.notes (more, id, note) values (now(), {key}, '{note}')"
 
 
-_AS_VIEW = "create or replace view {schema}.rows as select * except (landed), landed from {schema}.raw"
+_AS_VIEW = (
+    "create or replace view {schema}.rows as select * except (landed), landed from {schema}.raw"
+)
 # A raw relation and another one, whose rows arrive and leave by themselves.
 TWO_INPUTS = Scenario(
     "two_inputs",

@@ -1,10 +1,13 @@
-{#- What the decoder makes of one capture table with the rows of many vectors, in var('db2_call'): events and quarantine. The key
-    of a row begins with its vector. -#}
+{#- What the decoder makes of one capture table with the rows of many vectors, in var('db2_call'): events and
+    quarantine. The key of a row begins with its vector. -#}
 {%- set capture = source('db2_capture_table', 'capture') -%}
-{%- set call = var('db2_call', {'key': ['VECTOR', 'ID'], 'columns': {'VECTOR': 'string', 'ID': 'int', 'NAME': 'string'}}) -%}
-{%- set given = dict(call) -%}
-{%- if given.pop('has_base', false) -%}{%- do given.update({'base': source('db2_capture_table', 'base')}) -%}{%- endif -%}
-{%- if given.pop('has_unit_of_work', false) -%}{%- do given.update({'unit_of_work': source('db2_capture_table', 'unit_of_work')}) -%}{%- endif -%}
+{%- set base, unit_of_work = source('db2_capture_table', 'base'), source('db2_capture_table', 'unit_of_work') -%}
+{%- set columns = {'VECTOR': 'string', 'ID': 'int', 'NAME': 'string'} -%}
+{%- set given = dict(var('db2_call', {'key': ['VECTOR', 'ID'], 'columns': columns})) -%}
+{%- if given.pop('has_base', false) -%}{%- do given.update({'base': base}) -%}{%- endif -%}
+{%- if given.pop('has_unit_of_work', false) -%}
+{%- do given.update({'unit_of_work': unit_of_work}) -%}
+{%- endif -%}
 {%- set metadata = given.pop('metadata', []) -%}
 {%- set row_values, before_values = [], [] -%}
 {%- for name, data_type in given.columns.items() -%}
@@ -32,7 +35,7 @@
 {%- endset -%}
 with found as (
     select
-        VECTOR as vector,
+        vector,
         'event' as kind,
         cast(null as string) as refused,
         cdc_sequence,

@@ -5,6 +5,6 @@
 {{ '\nunion all\n' if not loop.first -}}
 select
     vector,
-    {% if execute %}{{ spark_cdc._db2_sequence('sequence', types.sequence) | indent(4) }}{% endif %} as canonical
+    {{ (spark_cdc._db2_sequence('sequence', types.sequence) if execute else 'null') | indent(4) }} as canonical
 from {{ sequences }}
 {%- endfor %}
