@@ -18,7 +18,7 @@
 {%- endmacro -%}
 
 {#- CTEs to `well_formed`, the rows that are well formed by themselves, with their place: what is brought together. That is the commit
-    of a change. A row of a full refresh has a place of its own, which ends its cdc_sequence: its time and its key. -#}
+    of a change. A row of a full refresh has a place of its own, which ends its cdc_sequence: L, its time and its key. -#}
 {%- macro _db2_capture_rows(spec, as_delivered=false) -%}
     {%- set of_commit = spark_cdc._db2_of_commit(spec.headers, spec.raw_columns) -%}
     {%- set operation = spark_cdc._quote(spec.headers.OPERATION) -%}
@@ -64,6 +64,11 @@
             'text': spark_cdc._as_text(spark_cdc._quote(column), spec.raw_columns[column]),
         }) -%}
     {%- endif -%}
+    {%- set content = ['cdc_operation'] -%}
+    {%- for name in of_commit -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
+    {%- do content.append('cdc_row') -%}
+    {%- if befores -%}{%- do content.append('cdc_before') -%}{%- endif -%}
+    {%- if collated -%}{%- do content.append('cdc_bytes') -%}{%- endif -%}
 with raw as (
     select
         {{ spark_cdc._db2_raw_sequence(spec, 'COMMITSEQ') | indent(8) }} as cdc_commitseq,
@@ -119,13 +124,18 @@ judged_alone as (
 
 well_formed as (
     select
-        * except (cdc_has_bad_value, cdc_has_null_key, cdc_reason{{ ', cdc_bad_values, cdc_null_keys' if as_delivered }}),
-        {{ spark_cdc._db2_is_load() }} as cdc_is_load,
         case
             when {{ spark_cdc._db2_is_load() }}
                 then {{ spark_cdc._db2_place_of_load(spec, spark_cdc._key_as_text(key, spec.columns)) | indent(16) }}
             else cdc_commitseq
-        end as cdc_place
+        end as cdc_place,
+        cdc_intentseq,
+        {%- if as_delivered %}
+        cdc_commitseq_as_written,
+        cdc_intentseq_as_written,
+        cdc_raw,
+        {%- endif %}
+        struct({{ content | join(', ') }}) as cdc_content
     from judged_alone
     where cdc_reason is null
 )
@@ -146,30 +156,31 @@ well_formed as (
     {{ return(spark_cdc._call('concat', ["'L'", digits, "'.'", 'md5(cast(' ~ key_text ~ ' as binary))'])) }}
 {%- endmacro -%}
 
-{#- CTEs from `well_formed` to `positions`: each row with its number among the rows of its position, and whether these differ. The
-    order of this window is also the order of a window over a commit, so that both share one shuffle and one sort. -#}
+{#- CTEs from `well_formed` to `positions`: whether a row is the first of its position, and whether those of its position differ. These
+    windows have the partitions and the order of the one that finds pairs: all of them share one shuffle and one sort. What a row says
+    is a struct until then, which is shuffled once. -#}
 {%- macro _db2_positions(spec) -%}
-    {%- set content = ['cdc_operation'] -%}
-    {%- for name in spark_cdc._db2_told(spec) if name in spec.headers -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
-    {%- do content.append('cdc_row') -%}
-    {%- if spec.befores -%}{%- do content.append('cdc_before') -%}{%- endif -%}
-    {%- for data_type in spec.columns.values() if ' collate ' in data_type | lower -%}
-        {%- if loop.first -%}{%- do content.append('cdc_bytes') -%}{%- endif -%}
-    {%- endfor -%}
-contents as (
+compared as (
     select
         *,
-        struct({{ content | join(', ') }}) as cdc_content
+        not lag(cdc_intentseq) over in_order <=> cdc_intentseq as cdc_is_first,
+        not min(cdc_content) over at_position <=> max(cdc_content) over at_position as cdc_is_conflict
     from well_formed
+    window
+        in_order as (partition by cdc_place order by cdc_intentseq),
+        at_position as (
+            partition by cdc_place
+            order by cdc_intentseq
+            range between current row and current row
+        )
 ),
 
 positions as (
     select
         * except (cdc_content),
-        row_number() over at_position as cdc_number,
-        not min(cdc_content) over at_position <=> max(cdc_content) over at_position as cdc_is_conflict
-    from contents
-    window at_position as (partition by cdc_place, cdc_intentseq order by cdc_intentseq)
+        cdc_content.*,
+        startswith(cdc_place, 'L') as cdc_is_load
+    from compared
 )
 {%- endmacro -%}
 
@@ -180,9 +191,9 @@ positions as (
 {{ spark_cdc._db2_positions(spec) }},
 
 distinct_rows as (
-    select * except (cdc_number, cdc_is_conflict)
+    select * except (cdc_is_first, cdc_is_conflict)
     from positions
-    where cdc_number = 1 and not cdc_is_conflict
+    where cdc_is_first and not cdc_is_conflict
 )
 {%- endmacro -%}
 
@@ -190,9 +201,9 @@ distinct_rows as (
     such times: changes are compared with them, and never with the rows of a full refresh. -#}
 {%- macro _db2_load_times(spec) -%}
 load_clocks as (
-    select distinct cdc_logmarker as cdc_load_at
+    select distinct cdc_content.cdc_logmarker as cdc_load_at
     from well_formed
-    where cdc_is_load and cdc_logmarker is not null
+    where startswith(cdc_place, 'L') and cdc_content.cdc_logmarker is not null
 ),
 
 load_intervals as (
@@ -206,7 +217,7 @@ load_intervals as (
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
-        max(distinct_rows.cdc_commitseq) as cdc_commitseq
+        max(distinct_rows.cdc_place) as cdc_commitseq
     from distinct_rows
     inner join load_intervals
         on

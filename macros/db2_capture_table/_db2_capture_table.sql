@@ -74,10 +74,7 @@ paired as (
 ,
 
 {{ spark_cdc._db2_units(spec) }}
-        {%- do joins.append(
-            '    left join units\n        on ' ~ rows ~ '.cdc_place = units.cdc_commitseq' if has_place
-            else '    left join units\n        on ' ~ rows ~ '.cdc_commitseq = units.cdc_commitseq and not ' ~ rows ~ '.cdc_is_load'
-        ) -%}
+        {%- do joins.append('    left join units\n        on ' ~ rows ~ '.cdc_place = units.cdc_commitseq') -%}
     {%- endif -%}
     {%- if has_place and 'LOGMARKER' in spec.headers -%}
 ,
@@ -107,8 +104,8 @@ joined as (
     {%- set zeros = "'" ~ '0' * 32 ~ "'" -%}
     {%- set anchor = 'coalesce(cdc_anchor, ' ~ zeros ~ ')' if 'LOGMARKER' in spec.headers else zeros -%}
     {{ return({
-        'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cdc_place),\n    concat(cdc_commitseq, '.', cdc_intentseq)\n)",
-        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cdc_place, 21)),\n    cdc_commitseq\n)",
+        'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cdc_place),\n    concat(cdc_place, '.', cdc_intentseq)\n)",
+        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cdc_place, 21)),\n    cdc_place\n)",
     }) }}
 {%- endmacro -%}
 

@@ -100,7 +100,6 @@ from judged
 {#- A select that has a row where new rows can move the place of a full refresh: other loads, a change that was committed before one,
     or a row of a commit up to the last one that is an anchor, which may be in conflict now. -#}
 {%- macro _db2_anchors_move(spec) -%}
-    {%- set is_known = 'cdc_logmarker in (select cdc_load_at from loads)' if spec.lookups.base else 'cdc_logmarker is null' -%}
 {{ spark_cdc._db2_capture_rows(dict(spec, relation=spec.new_rows)) }},
 
 loads as (
@@ -133,15 +132,14 @@ last_load as (
     from loads
 )
 
-select cdc_commitseq
+select cdc_place
 from well_formed
 where
-    (cdc_is_load and cdc_logmarker is not null{{ ' and not ' ~ is_known if spec.lookups.base }})
-    or (
-        not cdc_is_load
-        and (
-            cdc_logmarker <= (select cdc_load_at from last_load)
-            or cdc_commitseq <= (select cdc_anchor from last_load)
-        )
-    )
+    case
+        when startswith(cdc_place, 'L')
+            then cdc_content.cdc_logmarker is not null{{ ' and cdc_content.cdc_logmarker not in (select cdc_load_at from loads)' if spec.lookups.base }}
+        else
+            cdc_content.cdc_logmarker <= (select cdc_load_at from last_load)
+            or cdc_place <= (select cdc_anchor from last_load)
+    end
 {%- endmacro -%}
