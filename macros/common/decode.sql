@@ -8,13 +8,13 @@
 
 
 {#- A call of a decoder, as `_declare` takes it. The fingerprint covers everything that requires a rebuild. It covers which
-    relations the look-ups are, but not their rows. It covers neither `as_of` nor the raw relation: rows of another raw
-    relation are simply new. -#}
+    relations the look-ups are, but not their rows. It covers neither `as_of` nor the raw relation and the other inputs: rows of
+    another relation are simply new. -#}
 {%- macro _call_of_decoder(me, builds, decoder, spec) -%}
     {%- for part in ('events', 'quarantine', 'raw_counts') -%}{%- do spark_cdc._part_of_decoder(me, part, decoder) -%}{%- endfor -%}
     {%- do spark_cdc._check_spec(me, decoder, spec) -%}
     {%- set data, lookups = {}, {} -%}
-    {%- for name, value in spec.items() if name not in ('relation', 'lookups', 'as_of', 'decoder') -%}
+    {%- for name, value in spec.items() if name not in ('relation', 'inputs', 'lookups', 'as_of', 'decoder') -%}
         {%- do data.update({name: value}) -%}
     {%- endfor -%}
     {%- for name, relation in (spec.lookups or {}).items() -%}
@@ -23,7 +23,7 @@
     {{ return({
         'builds': builds,
         'decoder': decoder,
-        'spec': dict({'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, answers=none, state=none, decoded=none)),
+        'spec': dict({'inputs': {}, 'lookups': {}, 'as_of': none}, **dict(spec, decoder=decoder, built=none, new_rows=none, answers=none, state=none, decoded=none)),
         'fingerprint_of': dict(data, lookups=lookups),
     }) }}
 {%- endmacro -%}
@@ -83,6 +83,12 @@
         {%- for name, relation in (spec.lookups.items() if spec.lookups is mapping else []) if relation is not none -%}
             {%- do relations.update({'lookups.' ~ name: relation}) -%}
         {%- endfor -%}
+        {%- if spec.inputs and (spec.inputs is not mapping or spec.inputs.keys() | list != (spec.input_columns or {}).keys() | list) -%}
+            {%- do problems.append('input_columns does not have the columns of each of inputs: ' ~ spec.input_columns) -%}
+        {%- endif -%}
+        {%- for name, relation in (spec.inputs.items() if spec.inputs is mapping else []) -%}
+            {%- do relations.update({'inputs.' ~ name: relation}) -%}
+        {%- endfor -%}
         {%- for name, relation in relations.items() if relation is string or not relation or relation.identifier is not defined -%}
             {%- do problems.append(name ~ ' is not a relation from source() or ref(): ' ~ relation) -%}
         {%- endfor -%}
@@ -102,14 +108,14 @@
         {%- if spec.as_of is defined and spec.as_of is not none and spec.as_of is not string -%}
             {%- do problems.append('as_of is not text: ' ~ spec.as_of) -%}
         {%- endif -%}
-        {%- for name, value in spec.items() if name not in ('relation', 'lookups') -%}
+        {%- for name, value in spec.items() if name not in ('relation', 'inputs', 'lookups') -%}
             {%- do problems.extend(spark_cdc._not_data(name, value)) -%}
         {%- endfor -%}
     {%- endif -%}
     {%- if problems -%}
         {{ spark_cdc._stop(
             me, 'the spec of the decoder ' ~ decoder ~ ' is not valid: ' ~ problems | join('; '),
-            'relation and lookups (a dict of name -> relation); everything else JSON data: key, columns, raw_columns, …', example
+            'relation, inputs and lookups (dicts of name -> relation); everything else JSON data: key, columns, raw_columns, …', example
         ) }}
     {%- endif -%}
 {%- endmacro -%}

@@ -19,6 +19,7 @@
         'answers': this.incorporate(path={'identifier': run.properties['spark_cdc.answers']}, type='table')
             if run.properties.get('spark_cdc.answers') and not run.is_full else none,
         'resume': resume,
+        'raw_columns': spark_cdc._columns_to_keep(run.call.spec),
         'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
     }) -%}
     {%- do spark_cdc._keep_as_of(run) -%}
@@ -63,11 +64,11 @@
 {#- Adds the decoder's dependencies to a run. It also finds out whether the stored rows or the model were made with another
     call. An earlier version of this package did not store the dependencies; then they count as unchanged. -#}
 {%- macro _add_dependencies(run) -%}
-    {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if'] -%}
+    {%- set keys = ['group', 'event_group', 'is_prefix', 'identity', 'again', 'keeps', 'all_if', 'inputs'] -%}
     {%- set dependencies = spark_cdc._part_of_decoder('cdc_incremental', 'dependencies', run.call.decoder, is_optional=true) -%}
     {%- set given = dependencies(dict(
-        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), new_rows=spark_cdc._raw_columns_of(run, run.to_decode),
-        built=run.target, builds=run.call.builds, answers=run.answers
+        run.call.spec, relation=spark_cdc._raw_columns_of(run, run.raw), inputs=spark_cdc._inputs_of(run, {run.raw: none}),
+        new_rows=spark_cdc._raw_columns_of(run, run.to_decode), built=run.target, builds=run.call.builds, answers=run.answers
     )) if dependencies else {} -%}
     {%- set wrong = given.keys() | reject('in', keys) | list -%}
     {%- if wrong or (given.group and not given.event_group) or (given.identity and not given.group) -%}
@@ -76,7 +77,9 @@
             'group and event_group, and optionally ' ~ keys[2:] | join(', '), "{'group': 'left(position, 16)', 'event_group': 'left(cdc_sequence, 16)'}"
         ) }}
     {%- endif -%}
-    {%- set kept_by = local_md5(tojson([given.get('group'), given.get('identity'), given.get('keeps')])) -%}
+    {%- set kept_by = [given.get('group'), given.get('identity'), given.get('keeps')] -%}
+    {%- if given.get('inputs') -%}{%- do kept_by.append(given.inputs) -%}{%- endif -%}
+    {%- set kept_by = local_md5(tojson(kept_by)) -%}
     {%- set is_regrouped = run.properties.get('spark_cdc.kept_by', kept_by) not in ('', kept_by) -%}
     {%- do run.update({
         'dependencies': given,
@@ -99,10 +102,11 @@
         {%- do spark_cdc._resume_all(run, properties) -%}
     {%- else -%}
         {%- set all_rows = spark_cdc._raw_columns_of(run, run.raw) -%}
+        {%- set inputs = spark_cdc._inputs_of(run, {run.raw: none}) -%}
         {%- do run.update({'answers': none}) -%}
-        {%- do spark_cdc._ask(run, all_rows, {}) -%}
+        {%- do spark_cdc._ask(run, all_rows, {'inputs': inputs}) -%}
         {%- do spark_cdc._store_all(
-            run, spark_cdc._decoded(run, all_rows, {'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
+            run, spark_cdc._decoded(run, all_rows, {'inputs': inputs, 'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
         ) -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -190,12 +194,16 @@ left anti join {{ affected.groups }} as affected
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._add_affected_rows(run) -%}
         {%- set rows_to_decode = spark_cdc._raw_columns_of(run, run.to_decode) -%}
+        {%- do more.update({'inputs': spark_cdc._inputs_of(run, {run.to_decode: none})}) -%}
         {%- do spark_cdc._ask(run, rows_to_decode, more, affected) -%}
         {%- set decoded = spark_cdc._decoded(run, rows_to_decode, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
             else spark_cdc._changes_in_quarantine(run, decoded) -%}
     {%- else -%}
         {%- set all_rows = spark_cdc._all_raw_rows(run) -%}
+        {%- do more.update({'inputs': spark_cdc._inputs_of(
+            run, dict([(run.raw, none)] + ([(run.to_decode, 'cdc_is_new')] if run.has_new_rows else []))
+        )}) -%}
         {%- do spark_cdc._ask(run, all_rows, more) -%}
         {%- set decoded = spark_cdc._decoded(run, all_rows, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
@@ -357,9 +365,11 @@ from (
 {#- The difference in the model's quarantined rows: all entries of the decoded raw rows are removed, and their present
     entries are added. An entry is identified by its raw row alone, which may have several entries. -#}
 {%- macro _changes_in_quarantine(run, decoded) -%}
-    {%- set has_context = run.dependencies.identity -%}
+    {%- set has_context, conditions = run.dependencies.identity, [] -%}
+    {%- if has_context -%}{%- do conditions.append('not cdc_is_context') -%}{%- endif -%}
+    {%- if run.call.spec.inputs -%}{%- do conditions.append('cdc_input is null') -%}{%- endif -%}
     {{ return(spark_cdc._difference_of_entries(
-        run, run.to_decode ~ (' where not cdc_is_context' if has_context else ''), decoded,
+        run, run.to_decode ~ (' where ' ~ conditions | join(' and ') if conditions else ''), decoded,
         'raw in (select cdc_raw from rows_to_decode)' if has_context else none
     )) }}
 {%- endmacro -%}

@@ -16,7 +16,7 @@
     including its NULLs. A varchar is stored as a string, so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
     {%- set parts = [] -%}
-    {%- for name, data_type in run.call.spec.raw_columns.items() -%}
+    {%- for name, data_type in run.raw_columns.items() -%}
         {%- set value = spark_cdc._quote(name) -%}
         {%- if '<' in data_type or spark_cdc._has_no_equality(data_type) -%}
             {%- set json = 'to_json(struct(' ~ value ~ '), map(' ~ spark_cdc._json_times() | replace('\n', ' ') ~ '))' -%}
@@ -27,7 +27,7 @@
         ) -%}
     {%- endfor -%}
 select
-    {%- for name, data_type in run.call.spec.raw_columns.items() %}
+    {%- for name, data_type in run.raw_columns.items() %}
         {%- set column = spark_cdc._quote(name) %}
     {{ 'cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column }},
     {%- endfor %}
@@ -42,33 +42,112 @@ select
 from {{ relation }}
 {%- endmacro -%}
 
-{#- The values of the decoder's dependencies for a raw row. -#}
+{#- The values of the decoder's dependencies for a raw row, or for a row of another input. -#}
 {%- macro _columns_of_dependencies(run) -%}
-    {{ run.dependencies.group or 'cast(null as string)' }} as cdc_group
+    {{ spark_cdc._dependency_of_row(run, 'group') }} as cdc_group
     {%- if run.dependencies.identity -%}
     ,
-{{ run.dependencies.identity }} as cdc_identity
+{{ spark_cdc._dependency_of_row(run, 'identity') }} as cdc_identity
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The rows of the raw relation that have to be stored. -#}
+{%- macro _dependency_of_row(run, name) -%}
+    {%- set of_raw_row = run.dependencies[name] or 'cast(null as string)' -%}
+    {%- if not run.call.spec.inputs -%}{{ return(of_raw_row) }}{%- endif -%}
+case
+    when cdc_input is null
+        then {{ of_raw_row | indent(8) }}
+    {%- for input, of_input in (run.dependencies.inputs or {}).items() if of_input[name] %}
+    when cdc_input = {{ spark_cdc._literal(input) }}
+        then {{ of_input[name] | indent(8) }}
+    {%- endfor %}
+end
+{%- endmacro -%}
+
+{#- The rows that are kept, of the raw relation and of the decoder's other inputs. A row of an input, which cdc_input names, has its
+    values in columns of its own. -#}
 {%- macro _relation_to_keep(run) -%}
+    {%- set spec, keeps, selects = run.call.spec, run.dependencies.keeps, [] -%}
+    {%- set condition = ' where (' ~ keeps ~ ') is not false' if keeps else '' -%}
+    {%- if not spec.inputs -%}
+        {{ return('(select * from ' ~ spec.relation ~ condition ~ ')') }}
+    {%- endif -%}
+    {%- set columns = [] -%}
+    {%- for name in run.raw_columns -%}
+        {%- do columns.append(spark_cdc._quote(name) if name in spec.raw_columns else 'null as ' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+    {%- do selects.append('select ' ~ columns | join(', ') ~ ' from ' ~ spec.relation ~ condition) -%}
+    {%- for input, relation in spec.inputs.items() -%}
+        {%- set values = {'cdc_input': spark_cdc._literal(input)} -%}
+        {%- for name in spec.input_columns[input] -%}
+            {%- do values.update({spark_cdc._name_in_input(input, name): spark_cdc._quote(name)}) -%}
+        {%- endfor -%}
+        {%- set columns = [] -%}
+        {%- for name in run.raw_columns -%}{%- do columns.append((values[name] or 'null') ~ ' as ' ~ spark_cdc._quote(name)) -%}{%- endfor -%}
+        {%- do selects.append('select ' ~ columns | join(', ') ~ ' from ' ~ relation) -%}
+    {%- endfor -%}
+    {{ return('(' ~ selects | join(' union all ') ~ ')') }}
+{%- endmacro -%}
+
+{#- The condition that kept rows meet that the decoder's dependencies would keep now; none where there is none. -#}
+{%- macro _still_keeps(run) -%}
     {%- set keeps = run.dependencies.keeps -%}
-    {{ return('(select * from ' ~ run.call.spec.relation ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')') }}
+    {{ return('(' ~ keeps ~ ') is not false' ~ (' or cdc_input is not null' if run.call.spec.inputs else '') if keeps else none) }}
+{%- endmacro -%}
+
+{#- The columns in which rows are kept: a dict of name -> type. -#}
+{%- macro _columns_to_keep(spec) -%}
+    {%- set columns = dict(spec.raw_columns) -%}
+    {%- if spec.inputs -%}{%- do columns.update({'cdc_input': 'string'}) -%}{%- endif -%}
+    {%- for input in spec.inputs -%}
+        {%- for name, data_type in spec.input_columns[input].items() -%}
+            {%- do columns.update({spark_cdc._name_in_input(input, name): data_type}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro -%}
+
+{%- macro _name_in_input(input, name) -%}
+    cdc_input_{{ input }}_{{ name }}
+{%- endmacro -%}
+
+{#- A column of an input, in what dependencies say of its rows. -#}
+{%- macro input_column(input, name) -%}
+    {{ return(spark_cdc._quote(spark_cdc._name_in_input(input, name))) }}
 {%- endmacro -%}
 
 {#- The columns of stored raw rows, as a list in SQL. -#}
 {%- macro _kept_columns(run) -%}
     {%- set own = ['cdc_hash_1', 'cdc_hash_2', 'cdc_group'] + (['cdc_identity'] if run.dependencies.identity else []) -%}
-    {{ return(spark_cdc._column_list(run.call.spec.raw_columns) ~ ', ' ~ own | join(', ')) }}
+    {{ return(spark_cdc._column_list(run.raw_columns) ~ ', ' ~ own | join(', ')) }}
 {%- endmacro -%}
 
 {#- Stored raw rows with the columns of the raw relation; optionally only rows that meet a condition. -#}
 {%- macro _raw_columns_of(run, relation, condition=none) -%}
+    {%- set conditions = ([condition] if condition else []) + (['cdc_input is null'] if run.call.spec.inputs else []) -%}
     {{ return(
         '(select ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ relation
-        ~ (' where ' ~ condition if condition else '') ~ ')'
+        ~ (' where ' ~ conditions | join(' and ') if conditions else '') ~ ')'
     ) }}
+{%- endmacro -%}
+
+{#- The same of the other inputs: a dict of name -> relation. `relations` is a dict of relations with kept rows, and their conditions. -#}
+{%- macro _inputs_of(run, relations) -%}
+    {%- set inputs = {} -%}
+    {%- for input in run.call.spec.inputs -%}
+        {%- set columns, selects = [], [] -%}
+        {%- for name in run.call.spec.input_columns[input] -%}
+            {%- do columns.append(spark_cdc.input_column(input, name) ~ ' as ' ~ spark_cdc._quote(name)) -%}
+        {%- endfor -%}
+        {%- for relation, condition in relations.items() -%}
+            {%- do selects.append(
+                'select ' ~ columns | join(', ') ~ ' from ' ~ relation ~ ' where cdc_input = ' ~ spark_cdc._literal(input)
+                ~ (' and ' ~ condition if condition else '')
+            ) -%}
+        {%- endfor -%}
+        {%- do inputs.update({input: '(' ~ selects | join(' union all ') ~ ')'}) -%}
+    {%- endfor -%}
+    {{ return(inputs) }}
 {%- endmacro -%}
 
 {#- All rows that were read before, and the new rows of this run. -#}
@@ -111,7 +190,7 @@ from {{ relation }}
         {%- do kept.update({name | lower: data_type}) -%}
     {%- endfor -%}
     {%- do spark_cdc._complete_types(kept, run.raw) -%}
-    {%- for name in kept if name not in run.call.spec.raw_columns | map('lower') -%}
+    {%- for name in kept if name not in run.raw_columns | map('lower') -%}
         {{ spark_cdc._stop(
             'cdc_incremental',
             'the stored raw rows of ' ~ this ~ ' have the column ' ~ name ~ ', which ' ~ run.call.spec.relation ~ ' no longer has',
@@ -121,7 +200,7 @@ from {{ relation }}
         ) }}
     {%- endfor -%}
     {%- set added, widened = [], [] -%}
-    {%- for name, data_type in run.call.spec.raw_columns.items() -%}
+    {%- for name, data_type in run.raw_columns.items() -%}
         {%- set type_now = spark_cdc._type_as_kept(data_type, run.file_format) -%}
         {%- set type_kept = kept.get(name | lower) -%}
         {%- if type_kept is none -%}
@@ -242,7 +321,7 @@ where cdc_number <= cdc_times
 {#- Writes the stored rows and the new ones into another table, with the values of the present dependencies. -#}
 {%- macro _regroup_raw_rows(run) -%}
     {%- set kept, regrouped = run.raw, spark_cdc._side_table('raw_' ~ run.suffix) -%}
-    {%- set names = spark_cdc._column_list(run.call.spec.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
+    {%- set names = spark_cdc._column_list(run.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
     {%- set sql -%}
 select
     {{ names }},
@@ -255,7 +334,7 @@ from (
     {%- endif %}
 ) as rows_read
     {%- if run.dependencies.keeps %}
-where ({{ run.dependencies.keeps }}) is not false
+where {{ spark_cdc._still_keeps(run) }}
     {%- endif %}
     {%- endset -%}
     {%- do run_query(spark_cdc._create_as(run, regrouped, sql, spark_cdc._statistics_of_raw(run))) -%}

@@ -60,13 +60,12 @@
     {%- do spark_cdc._check_columns(run, sql) -%}
     {%- do spark_cdc._as_contracted(sql) -%}
     {%- set kept, wider, columns = run.raw, spark_cdc._side_table('raw_' ~ run.suffix ~ '0'), [] -%}
-    {%- for name, data_type in run.call.spec.raw_columns.items() -%}
+    {%- for name, data_type in run.raw_columns.items() -%}
         {%- set quoted = spark_cdc._quote(name) -%}
         {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in widened else quoted) -%}
     {%- endfor -%}
-    {%- set keeps = run.dependencies.keeps -%}
     {%- set rows_read = '(select * from (select ' ~ columns | join(', ') ~ ' from ' ~ kept ~ ')'
-        ~ (' where (' ~ keeps ~ ') is not false' if keeps else '') ~ ')' -%}
+        ~ (' where ' ~ spark_cdc._still_keeps(run) if run.dependencies.keeps else '') ~ ')' -%}
     {%- do spark_cdc._note_version(run, kept) -%}
     {%- do run_query(spark_cdc._create_as(run, wider, spark_cdc._delivered(run, rows_read), spark_cdc._statistics_of_raw(run))) -%}
     {%- do spark_cdc._check_lock(run, kept) -%}

@@ -42,7 +42,8 @@
         ) }}
     {%- endif -%}
     {%- set call = calls[0] -%}
-    {%- set relations = [call.changes] if not call.decoder else [call.spec.relation] + call.spec.lookups.values() | list -%}
+    {%- set relations = [call.changes] if not call.decoder
+        else [call.spec.relation] + call.spec.inputs.values() | list + call.spec.lookups.values() | list -%}
     {%- for relation in relations if relation and relation.event_time_filter -%}
         {{ spark_cdc._stop(
             'cdc_incremental', '--sample leaves out a part of ' ~ relation.schema ~ '.' ~ relation.identifier,

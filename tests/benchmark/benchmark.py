@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import by_hand
+import db2
 import duckdb
 import gbase
 import increments
@@ -57,7 +58,7 @@ class Step:
 
 def build(port: int, target: Path) -> dict[str, str]:
     """Let dbt build the models once, and give the SQL that it compiled."""
-    dbt(port, target, "run", "--exclude", "incremental", "netiq")
+    dbt(port, target, "run", "--exclude", "incremental", "netiq", "db2")
     models = target / "compiled" / "benchmark" / "models"
     return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
 
@@ -216,6 +217,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     lines += increments.as_markdown(figures["increments"])
     lines += gbase.as_markdown(figures["gbase"])
     lines += netiq.as_markdown(figures["netiq"])
+    lines += db2.as_markdown(figures["db2"])
     return "\n".join(lines) + "\n"
 
 
@@ -275,7 +277,8 @@ def main() -> None:
     work = out / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": [], "netiq": []}
+    figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
+    figures |= {"netiq": [], "db2": []}
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -288,6 +291,8 @@ def main() -> None:
     figures["gbase"] = gbase.measure(given.records, given.repeats, work)
     write(figures, out)
     figures["netiq"] = netiq.measure(given.rows, given.repeats, work)
+    write(figures, out)
+    figures["db2"] = db2.measure(given.rows, given.repeats, work)
     write(figures, out)
     shutil.rmtree(work)
     print(as_markdown(figures))

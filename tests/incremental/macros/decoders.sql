@@ -167,3 +167,50 @@ where
         'all_if': 'select 1 from ' ~ spec.new_rows ~ " as new_rows where header__change_oper = '*'",
     }) }}
 {%- endmacro -%}
+
+
+{#- One with two raw relations: a row of `notes` has the note of an id. With `by`, another group. -#}
+{%- macro noted(relation, notes, by='id') -%}
+    {{ return(spark_cdc.decode('steps.noted', steps._spec_noted(relation, notes, by))) }}
+{%- endmacro -%}
+
+{%- macro _spec_noted(relation, notes, by='id') -%}
+    {{ return(dict(
+        steps._spec_numbered(relation), by=by, inputs={'notes': notes}, input_columns={'notes': {'id': 'bigint', 'note': 'string'}}
+    )) }}
+{%- endmacro -%}
+
+{%- macro _events_noted(spec) -%}
+with noted as (
+    select
+        rows.id,
+        rows.header__change_seq,
+        notes.note
+    from {{ spec.relation }} as rows
+    left join (select id, max(note) as note from {{ spec.inputs.notes }} group by id) as notes
+        on rows.id = notes.id
+    where rows.header__change_oper <> '?'
+)
+
+{{ spark_cdc.select_events(spec, {'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq'}, 'noted') }}
+{%- endmacro -%}
+
+{%- macro _quarantine_noted(spec) -%}
+select 'noted' as cdc_source, 'bad_operation' as reason, 'a row' as detail, {{ spark_cdc.raw_json(spec.raw_columns) }} as raw
+from {{ spec.relation }}
+where header__change_oper = '?'
+{%- endmacro -%}
+
+{%- macro _raw_counts_noted(spec) -%}
+select count(*) as raw_rows, count(*) as used_rows, 0L as no_op_rows, 0L as quarantined_rows from {{ spec.relation }}
+{%- endmacro -%}
+
+{%- macro _dependencies_noted(spec) -%}
+    {%- set of_id = "concat('" ~ spec.by ~ "', cast(" -%}
+    {{ return({
+        'group': of_id ~ 'id as string))',
+        'event_group': of_id ~ 'id as string))',
+        'keeps': "part = 'a'",
+        'inputs': {'notes': {'group': of_id ~ spark_cdc.input_column('notes', 'id') ~ ' as string))'}},
+    }) }}
+{%- endmacro -%}

@@ -224,4 +224,92 @@ WITHOUT_DEPENDENCIES = Scenario(
     ),
 )
 
-SCENARIOS = (LOOKED_UP, CONFLICTS, OTHER_PART, WITHOUT_DEPENDENCIES)
+
+def _noted(by: str = "id") -> str:
+    """Give the body of a model that watermarks its raw relation, and reads another one."""
+    call = f"steps.noted(source('landing', 'rows'), source('landing', 'notes'), by='{by}')"
+    return f"{config(raw_watermark='landed')}{{{{ {call} }}}}"
+
+
+def _note(key: int, note: str) -> str:
+    return f"insert into {{schema}}.notes (more, id, note) values (now(), {key}, '{note}')"
+
+
+_AS_VIEW = (
+    "create or replace view {schema}.rows as select * except (landed), landed from {schema}.raw"
+)
+# A raw relation and another one, whose rows arrive and leave by themselves.
+TWO_INPUTS = Scenario(
+    "two_inputs",
+    raw=("raw", "rows", "notes"),
+    setup=(
+        "drop table {schema}.notes",
+        "create table {schema}.notes (more timestamp, id bigint, note string) using parquet",
+        "drop table {schema}.rows",
+        _AS_VIEW,
+    ),
+    models={
+        "changes": _noted(),
+        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "current": CURRENT,
+    },
+    steps=(
+        Step(
+            land=(
+                land("raw", (1, "U", 1, None, "a", 5), (2, "U", 2, None, "a", 5)),
+                land("raw", (3, "?", 1, None, "a", 5)),
+                _note(2, "two"),
+            ),
+            rows={_EVENTS: [(1, None), (2, "two")], _REFUSED: [(1, "bad_operation")]},
+        ),
+        # after its row; before its row; the watermark is of the other relation
+        Step(
+            land=(_note(1, "one"), _note(3, "three"), _note(1, "a")),
+            rows={
+                _EVENTS: [(1, "one"), (2, "two")],
+                _REFUSED: [(1, "bad_operation")],
+                _WRITTEN: [(1,)],
+                "current": [(1, "one"), (2, "two")],
+            },
+        ),
+        # nothing is new
+        Step(rows={_EVENTS: [(1, "one"), (2, "two")], _WRITTEN: [(1,)]}),
+        # rows that were read leave, of both
+        Step(
+            land=(
+                "truncate table {schema}.raw",
+                "truncate table {schema}.notes",
+                land("raw", (4, "U", 3, None, "a", 6), (5, "?", 3, None, "a", 6)),
+            ),
+            rows={
+                _EVENTS: [(1, "one"), (2, "two"), (3, "three")],
+                _REFUSED: [(1, "bad_operation"), (3, "bad_operation")],
+                _WRITTEN: [(3,)],
+            },
+        ),
+        # other groups: what was read is kept in them
+        Step(
+            models={"changes": _noted("key")},
+            land=(_note(2, "zwei"),),
+            rows={_EVENTS: [(1, "one"), (2, "zwei"), (3, "three")]},
+        ),
+        # a raw column that is wider
+        Step(
+            land=(_AS_VIEW.replace(", landed from", ", cast(landed as bigint) as landed from"),),
+            rows={_EVENTS: [(1, "one"), (2, "zwei"), (3, "three")]},
+        ),
+        Step(
+            land=(_note(3, "x"), land("raw", (6, "U", 2, None, "a", 7))),
+            rows={
+                _EVENTS: [(1, "one"), (2, "zwei"), (2, "zwei"), (3, "x")],
+                "current": [(1, "one"), (2, "zwei"), (3, "x")],
+            },
+        ),
+        Step(
+            full_refresh=True,
+            rows={_EVENTS: [(2, "zwei"), (3, "x")], _REFUSED: [(3, "bad_operation")]},
+        ),
+    ),
+)
+
+SCENARIOS = (LOOKED_UP, CONFLICTS, OTHER_PART, WITHOUT_DEPENDENCIES, TWO_INPUTS)

@@ -1,0 +1,280 @@
+{#- From raw rows to the rows of a capture table: each judged by itself, then with those that have its position. -#}
+
+{#- COMMITSEQ and INTENTSEQ of the rows of a full refresh. -#}
+{%- macro _db2_load_constants() -%}
+    {{ return({'COMMITSEQ': '0' * 31 ~ '1', 'INTENTSEQ': '0' * 32}) }}
+{%- endmacro -%}
+
+{#- Whether a row is one of a full refresh, by its canonical sequences. -#}
+{%- macro _db2_is_load(commitseq='cdc_commitseq', intentseq='cdc_intentseq', operation='cdc_operation') -%}
+    {%- set load = spark_cdc._db2_load_constants() -%}
+    {{ return(operation ~ " = 'I' and " ~ commitseq ~ " = '" ~ load.COMMITSEQ ~ "' and " ~ intentseq ~ " = '" ~ load.INTENTSEQ ~ "'") }}
+{%- endmacro -%}
+
+{#- A sequence of a raw row in its canonical form. -#}
+{%- macro _db2_raw_sequence(spec, name) -%}
+    {%- set column = spec.headers[name] -%}
+    {{ return(spark_cdc._db2_sequence(spark_cdc._quote(column), spec.raw_columns[column])) }}
+{%- endmacro -%}
+
+{#- CTEs to `well_formed`, the rows that are well formed by themselves, with their place: what is brought together. That is the commit
+    of a change. A row of a full refresh has a place of its own, which ends its cdc_sequence: L, its time and its key. -#}
+{%- macro _db2_capture_rows(spec, as_delivered=false) -%}
+    {%- set of_commit = spark_cdc._db2_of_commit(spec.headers, spec.raw_columns) -%}
+    {%- set operation = spark_cdc._quote(spec.headers.OPERATION) -%}
+    {%- set rows, befores, null_keys, bad, collated, details, key = [], [], [], [], [], [], {} -%}
+    {%- for name, column in spec.sources.items() -%}
+        {%- set there, type_there = spark_cdc._quote(column), spec.raw_columns[column] -%}
+        {%- set value = spark_cdc._db2_value(there, type_there, spec.columns[name]) -%}
+        {%- do rows.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- if name in spec.key -%}
+            {%- do null_keys.append({'is_null': there ~ ' is null', 'name': 'if(' ~ there ~ ' is null, ' ~ spark_cdc._literal(column) ~ ', null)'}) -%}
+            {%- do key.update({name: spark_cdc._bytewise('cdc_row.' ~ spark_cdc._quote(name), spec.columns[name])}) -%}
+        {%- endif -%}
+        {%- if ' collate ' in spec.columns[name] | lower -%}{%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) -%}{%- endif -%}
+        {%- if value != there -%}
+            {%- set is_bad = there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+            {%- do bad.append('(' ~ is_bad ~ ')') -%}
+            {%- do details.append({
+                'name': column, 'type': spec.columns[name], 'is_bad': is_bad, 'text': spark_cdc._as_text(there, type_there),
+            }) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for name, column in spec.befores.items() -%}
+        {%- set there, type_there = spark_cdc._quote(column), spec.raw_columns[column] -%}
+        {%- set value = spark_cdc._db2_value(there, type_there, spec.columns[name]) -%}
+        {%- do befores.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- if ' collate ' in spec.columns[name] | lower -%}
+            {%- do collated.append('case when ' ~ operation ~ " = 'U' then " ~ spark_cdc._bytewise(value, spec.columns[name]) ~ ' end') -%}
+        {%- endif -%}
+        {%- if value != there -%}
+            {%- set is_bad = operation ~ " = 'U' and " ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+            {%- do bad.append('(' ~ is_bad ~ ')') -%}
+            {%- do details.append({
+                'name': column, 'type': spec.columns[name], 'is_bad': is_bad, 'text': spark_cdc._as_text(there, type_there),
+            }) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if 'LOGMARKER' in spec.headers -%}
+        {%- set column = spec.headers.LOGMARKER -%}
+        {%- set is_bad = spark_cdc._quote(column) ~ ' is not null and not ' ~ spark_cdc._is_local_time('cdc_logmarker') -%}
+        {%- do bad.insert(0, '(' ~ is_bad ~ ')') -%}
+        {%- do details.insert(0, {
+            'name': column, 'type': 'timestamp', 'is_bad': is_bad,
+            'text': spark_cdc._as_text(spark_cdc._quote(column), spec.raw_columns[column]),
+        }) -%}
+    {%- endif -%}
+    {%- set content = ['cdc_operation'] -%}
+    {%- for name in of_commit -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
+    {%- do content.append('cdc_row') -%}
+    {%- if befores -%}{%- do content.append('cdc_before') -%}{%- endif -%}
+    {%- if collated -%}{%- do content.append('cdc_bytes') -%}{%- endif -%}
+with raw as (
+    select
+        {{ spark_cdc._db2_raw_sequence(spec, 'COMMITSEQ') | indent(8) }} as cdc_commitseq,
+        {{ spark_cdc._db2_raw_sequence(spec, 'INTENTSEQ') | indent(8) }} as cdc_intentseq,
+        {{ spark_cdc._bytewise(operation, spec.raw_columns[spec.headers.OPERATION]) }} as cdc_operation,
+        {%- for name, value in of_commit.items() %}
+        {{ value | indent(8) }} as cdc_{{ name | lower }},
+        {%- endfor %}
+        named_struct(
+            {{ rows | join(',\n') | indent(12) }}
+        ) as cdc_row,
+        {%- if befores %}
+        -- of updates alone: of a delete they repeat the row
+        case
+            when {{ operation }} = 'U'
+                then named_struct(
+                    {{ befores | join(',\n') | indent(20) }}
+                )
+        end as cdc_before,
+        {%- endif %}
+        {%- if collated %}
+        -- texts that their collation calls equal make different rows
+        array(
+            {{ collated | join(',\n') | indent(12) }}
+        ) as cdc_bytes,
+        {%- endif %}
+        {{ bad | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
+        {%- if as_delivered %}
+        cast({{ spark_cdc._db2_as_written(spec, 'COMMITSEQ') }} as string) as cdc_commitseq_as_written,
+        cast({{ spark_cdc._db2_as_written(spec, 'INTENTSEQ') }} as string) as cdc_intentseq_as_written,
+        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
+        {{ spark_cdc._call('concat_ws', ["', '"] + null_keys | map(attribute='name') | list) | indent(8) }} as cdc_null_keys,
+        case
+            when cdc_has_bad_value
+                then {{ spark_cdc._bad_value_detail(details) | indent(16) }}
+        end as cdc_bad_values,
+        {%- endif %}
+        {{ null_keys | map(attribute='is_null') | join('\nor ') | indent(8) }} as cdc_has_null_key
+    from {{ spec.relation }}
+),
+
+judged_alone as (
+    select
+        *,
+        case
+            when cdc_commitseq is null or cdc_intentseq is null then 'bad_sequence'
+            when coalesce(cdc_operation not in ('I', 'U', 'D'), true) then 'unknown_operation'
+            when cdc_has_null_key then 'null_key'
+            when cdc_has_bad_value then 'bad_value'
+        end as cdc_reason
+    from raw
+),
+
+well_formed as (
+    select
+        case
+            when {{ spark_cdc._db2_is_load() }}
+                then {{ spark_cdc._db2_place_of_load(spec, spark_cdc._key_as_text(key, spec.columns)) | indent(16) }}
+            else cdc_commitseq
+        end as cdc_place,
+        cdc_intentseq,
+        {%- if as_delivered %}
+        cdc_commitseq_as_written,
+        cdc_intentseq_as_written,
+        cdc_raw,
+        {%- endif %}
+        struct({{ content | join(', ') }}) as cdc_content
+    from judged_alone
+    where cdc_reason is null
+)
+{%- endmacro -%}
+
+{#- A sequence as it is shown in quarantine. -#}
+{%- macro _db2_as_written(spec, name) -%}
+    {%- set column = spec.headers[name] -%}
+    {{ return(spark_cdc._as_text(spark_cdc._quote(column), spec.raw_columns[column])) }}
+{%- endmacro -%}
+
+{#- The end of the sequence of a row of a full refresh, behind the anchor. -#}
+{%- macro _db2_place_of_load(spec, key_text) -%}
+    {%- set digits = "'" ~ '0' * 20 ~ "'" -%}
+    {%- if 'LOGMARKER' in spec.headers -%}
+        {%- set digits = spark_cdc._call('coalesce', [spark_cdc._time_digits('cdc_logmarker'), digits]) -%}
+    {%- endif -%}
+    {{ return(spark_cdc._call('concat', ["'L'", digits, "'.'", 'md5(cast(' ~ key_text ~ ' as binary))'])) }}
+{%- endmacro -%}
+
+{#- CTEs from `well_formed` to `positions`: whether a row is the first of its position, and whether those of its position differ. These
+    windows have the partitions and the order of the one that finds pairs: all of them share one shuffle and one sort. What a row says
+    is a struct until then, which is shuffled once. -#}
+{%- macro _db2_positions(spec) -%}
+compared as (
+    select
+        *,
+        not lag(cdc_intentseq) over in_order <=> cdc_intentseq as cdc_is_first,
+        not min(cdc_content) over at_position <=> max(cdc_content) over at_position as cdc_is_conflict
+    from well_formed
+    window
+        in_order as (partition by cdc_place order by cdc_intentseq),
+        at_position as (
+            partition by cdc_place
+            order by cdc_intentseq
+            range between current row and current row
+        )
+),
+
+positions as (
+    select
+        * except (cdc_content),
+        cdc_content.*,
+        startswith(cdc_place, 'L') as cdc_is_load
+    from compared
+)
+{%- endmacro -%}
+
+{#- CTEs to `distinct_rows`: each position once. -#}
+{%- macro _db2_distinct_rows(spec) -%}
+{{ spark_cdc._db2_capture_rows(spec) }},
+
+{{ spark_cdc._db2_positions(spec) }},
+
+distinct_rows as (
+    select * except (cdc_is_first, cdc_is_conflict)
+    from positions
+    where cdc_is_first and not cdc_is_conflict
+)
+{%- endmacro -%}
+
+{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit by then. There are few
+    such times: changes are compared with them, and never with the rows of a full refresh. -#}
+{%- macro _db2_load_times(spec) -%}
+load_clocks as (
+    select distinct cdc_content.cdc_logmarker as cdc_load_at
+    from well_formed
+    where startswith(cdc_place, 'L') and cdc_content.cdc_logmarker is not null
+),
+
+load_intervals as (
+    select
+        cdc_load_at,
+        lag(cdc_load_at) over (order by cdc_load_at) as cdc_load_before
+    from load_clocks
+),
+
+-- of the commits between two full refreshes the last
+commits_by_load as (
+    select /*+ broadcast(load_intervals) */
+        load_intervals.cdc_load_at,
+        max(distinct_rows.cdc_place) as cdc_commitseq
+    from distinct_rows
+    inner join load_intervals
+        on
+            distinct_rows.cdc_logmarker <= load_intervals.cdc_load_at
+            and (
+                load_intervals.cdc_load_before is null
+                or distinct_rows.cdc_logmarker > load_intervals.cdc_load_before
+            )
+    where not distinct_rows.cdc_is_load
+    group by load_intervals.cdc_load_at
+),
+
+load_times as (
+    select
+        load_clocks.cdc_load_at,
+        max(commits_by_load.cdc_commitseq) over (order by load_clocks.cdc_load_at) as cdc_anchor
+    from load_clocks
+    left join commits_by_load
+        on load_clocks.cdc_load_at = commits_by_load.cdc_load_at
+)
+{%- endmacro -%}
+
+{#- A CTE of the unit of work: one row for each commit, the smallest, NULL behind every value. -#}
+{%- macro _db2_units(spec) -%}
+    {%- set types = spec.input_columns.unit_of_work -%}
+    {%- set commitseq = spark_cdc._db2_sequence(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}
+    {%- set of_commit = spark_cdc._db2_of_commit(spec.joined, types) -%}
+    {%- set fields = [] -%}
+    {%- for name in spark_cdc._db2_told(spec) if name in spec.joined -%}
+        {%- do fields.append("'no_" ~ name | lower ~ "', cdc_" ~ name | lower ~ " is null, '" ~ name | lower ~ "', cdc_" ~ name | lower) -%}
+    {%- endfor -%}
+unit_rows as (
+    select
+        {%- for name, value in of_commit.items() %}
+        {%- if name == 'LOGMARKER' %}
+        case
+            when {{ spark_cdc._is_local_time(value) | indent(12) }}
+                then {{ value | indent(16) }}
+        end as cdc_logmarker,
+        {%- else %}
+        {{ value | indent(8) }} as cdc_{{ name | lower }},
+        {%- endif %}
+        {%- endfor %}
+        {{ commitseq | indent(8) }} as cdc_commitseq
+    from {{ spec.inputs.unit_of_work }}
+),
+
+units as (
+    select
+        cdc_commitseq,
+        min(
+            named_struct(
+                {{ fields | join(',\n') | indent(16) or "'none', true" }}
+            )
+        ) as cdc_unit
+    from unit_rows
+    where cdc_commitseq is not null
+    group by cdc_commitseq
+)
+{%- endmacro -%}

@@ -1,0 +1,155 @@
+{#- What is known of a capture table before a row is read. Source: "SQL Replication Guide and Reference", chapters on registering
+    tables and on the control tables of Capture. -#}
+
+{#- The columns of a capture table, and of a unit of work, that are no columns of the source. -#}
+{%- macro _db2_capture_headers() -%}
+    {{ return(['COMMITSEQ', 'INTENTSEQ', 'OPERATION', 'LOGMARKER', 'UOWID', 'AUTHID', 'APPLY_QUAL']) }}
+{%- endmacro -%}
+
+{#- The facts of a capture table, as a dict; bad arguments stop here. -#}
+{%- macro _spec_db2_capture_table(
+    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none
+) -%}
+    {%- set me = 'db2_capture_table' -%}
+    {%- set example = "{{ spark_cdc.db2_capture_table(source('db2', 'orders_cd'), key=['ORDER_ID']) }}" -%}
+    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- if before_prefix is not none and before_prefix is not string -%}
+        {{ spark_cdc._stop(
+            me, 'before_prefix is ' ~ before_prefix, 'the prefix of the names of before columns as text, or none where there are none',
+            "before_prefix='B_'"
+        ) }}
+    {%- endif -%}
+    {%- if columns is not none and (columns is not mapping or not columns) -%}
+        {{ spark_cdc._stop(
+            me, 'columns is ' ~ ('empty' if columns is mapping else columns),
+            'a dict of name -> Spark SQL type, or none to read them from ' ~ ('base' if base is not none else 'the relation'),
+            "columns={'ORDER_ID': 'bigint', 'AMOUNT': 'decimal(12,2)'}"
+        ) }}
+    {%- endif -%}
+    {%- set headers = spark_cdc._db2_capture_headers_of(me, relation, in_relation, ['COMMITSEQ', 'INTENTSEQ', 'OPERATION'], example) -%}
+    {%- set facts = spark_cdc._base_facts(me, base, columns, example) if base is not none else {'columns': columns, 'base_columns': {}} -%}
+    {%- set there = spark_cdc._db2_capture_columns(
+        me, in_relation, key, facts.columns, before_prefix or '', key_columns, base is not none, example
+    ) -%}
+    {%- set input_columns, joined = {}, {} -%}
+    {%- if unit_of_work is not none -%}
+        {%- set in_unit = spark_cdc.columns_of(unit_of_work) -%}
+        {%- do joined.update(spark_cdc._db2_capture_headers_of(me, unit_of_work, in_unit, ['COMMITSEQ'], example)) -%}
+        {%- for name in ('INTENTSEQ', 'OPERATION') if name in joined -%}{%- do joined.pop(name) -%}{%- endfor -%}
+        {%- for name in joined.values() -%}{%- do input_columns.update({name: in_unit[name]}) -%}{%- endfor -%}
+    {%- endif -%}
+    {{ return({
+        'relation': relation,
+        'inputs': {'unit_of_work': unit_of_work} if unit_of_work is not none else {},
+        'input_columns': {'unit_of_work': input_columns} if unit_of_work is not none else {},
+        'lookups': {'base': base} if base is not none else {},
+        'raw_columns': in_relation,
+        'base_columns': facts.base_columns,
+        'key': there.key,
+        'columns': there.columns,
+        'sources': there.sources,
+        'befores': there.befores,
+        'headers': headers,
+        'joined': joined,
+        'source_timezone': spark_cdc._source_timezone(me, source_timezone, 'IBMSNAP_LOGMARKER'),
+    }) }}
+{%- endmacro -%}
+
+{#- The columns of a relation whose names begin with IBMSNAP_, by what follows: a dict of name -> column. Those of wrong types, and
+    those that are `needed` and missing, stop. -#}
+{%- macro _db2_capture_headers_of(me, relation, in_relation, needed, example) -%}
+    {%- set headers, missing = {}, [] -%}
+    {%- for name in in_relation if name[:8] | upper == 'IBMSNAP_' and name[8:] | upper in spark_cdc._db2_capture_headers() -%}
+        {%- if name[8:] | upper in headers -%}
+            {{ spark_cdc._stop(
+                me, relation ~ ' has ' ~ headers[name[8:] | upper] ~ ' and ' ~ name, 'names that differ in more than their case', example
+            ) }}
+        {%- endif -%}
+        {%- do headers.update({name[8:] | upper: name}) -%}
+    {%- endfor -%}
+    {%- for name in needed if name not in headers -%}{%- do missing.append('IBMSNAP_' ~ name) -%}{%- endfor -%}
+    {%- if missing -%}
+        {{ spark_cdc._stop(
+            me, relation ~ ' lacks ' ~ missing | join(', ') ~ '; it has ' ~ in_relation | join(', '),
+            'a relation with ' ~ ('the columns of a CD or CCD table' if needed | length > 1 else 'the columns of the unit of work'), example
+        ) }}
+    {%- endif -%}
+    {%- for name, column in headers.items() -%}
+        {%- set data_type = in_relation[column] -%}
+        {%- set kind = 'binary' if data_type | lower == 'binary' else spark_cdc._type_facts(data_type).family -%}
+        {%- set accepted = {
+            'OPERATION': ['text'], 'AUTHID': ['text'], 'APPLY_QUAL': ['text'], 'LOGMARKER': ['timestamp', 'text'],
+        }.get(name, ['binary', 'text', 'integer', 'decimal']) -%}
+        {%- if kind not in accepted -%}
+            {{ spark_cdc._stop(
+                me, column ~ ' of ' ~ relation ~ ' is of type ' ~ data_type,
+                accepted | join(', ') | replace('integer, decimal', 'a whole number') ~ '; convert it in a view', example
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(headers) }}
+{%- endmacro -%}
+
+{#- The key and the columns of the table; for those that are read from the relation their columns there, and the before columns.
+    `columns` are none where they are those of the relation. -#}
+{%- macro _db2_capture_columns(me, in_relation, key, columns, prefix, key_columns, has_base, example) -%}
+    {%- set data, spelled, befores_there = [], {}, [] -%}
+    {%- for name in in_relation if name[:8] | upper != 'IBMSNAP_' -%}
+        {%- do data.append(name) -%}
+        {%- do spelled.update({name | lower: name}) -%}
+    {%- endfor -%}
+    {%- for name in data if prefix -%}{%- do befores_there.append((prefix ~ name) | lower) -%}{%- endfor -%}
+    {%- if key is none or key is undefined or key is string or key is mapping or key is not iterable or not key -%}
+        {%- do spark_cdc._resolve_key(me, key, data, example) -%}
+    {%- endif -%}
+    {%- if key_columns is not none -%}
+        {%- set key_there = spark_cdc._resolve_names(me, 'key_columns', key_columns, data, "key_columns=['PK01', 'PK02']") -%}
+    {%- elif key | reject('string') | list or key | map('lower') | reject('in', spelled) | list -%}
+        {%- set key_there = spark_cdc._numbered_key_columns(data, me) -%}
+        {%- if not key_there -%}{%- do spark_cdc._resolve_key(me, key, columns | list if has_base else data, example) -%}{%- endif -%}
+    {%- else -%}
+        {%- set key_there = spark_cdc._resolve_key(me, key, data, example) -%}
+    {%- endif -%}
+    {%- set of_key = {} -%}
+    {%- for name in key -%}{%- do of_key.update({key_there[loop.index0] or '': name}) -%}{%- endfor -%}
+    {%- set table, unknown = {}, [] -%}
+    {%- if columns is none -%}
+        {%- for name in data if name | lower not in befores_there -%}
+            {%- set called = name if of_key.get(name, name) | lower == name | lower else of_key[name] -%}
+            {%- if called in table -%}
+                {{ spark_cdc._stop(
+                    me, 'two columns are named ' ~ called ~ ': one of the table, and ' ~ name ~ ' of the key', 'columns that name what is read',
+                    "columns={'" ~ called ~ "': 'bigint'}"
+                ) }}
+            {%- endif -%}
+            {%- do table.update({called: in_relation[name]}) -%}
+        {%- endfor -%}
+    {%- else -%}
+        {%- do table.update(columns) -%}
+    {%- endif -%}
+    {%- do spark_cdc._check_table_columns(me, table, in_relation, example) -%}
+    {%- set key = spark_cdc._resolve_key(me, key, table | list, example) -%}
+    {%- do spark_cdc._check_key_columns(me, key_there, key, table, in_relation) -%}
+    {%- set sources, befores = {}, {} -%}
+    {%- for name, data_type in table.items() if name in key or not has_base -%}
+        {%- set column = key_there[key.index(name)] if name in key else spelled.get(name | lower) -%}
+        {%- if column is none -%}
+            {%- do unknown.append(name) -%}
+        {%- else -%}
+            {%- do spark_cdc._check_cast(me, column, in_relation[column], data_type) -%}
+            {%- do sources.update({name: column}) -%}
+            {%- set before = spelled.get((prefix ~ column) | lower) if prefix and not has_base else none -%}
+            {%- if before is not none -%}
+                {%- do spark_cdc._check_cast(me, before, in_relation[before], data_type) -%}
+                {%- do befores.update({name: before}) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if unknown -%}
+        {{ spark_cdc._stop(
+            me, 'columns names ' ~ unknown | join(', ') ~ ', which the capture table does not have; it has ' ~ data | join(', '),
+            'columns that are captured; with base, all columns of base', "base=source('db2', 'orders')"
+        ) }}
+    {%- endif -%}
+    {{ return({'key': key, 'columns': table, 'sources': sources, 'befores': befores}) }}
+{%- endmacro -%}

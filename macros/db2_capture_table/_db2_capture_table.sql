@@ -1,0 +1,234 @@
+{#- What the decoder of capture tables makes of distinct rows: events, and rows in quarantine. -#}
+
+{#- CTEs to `paired`: the rows that make an event each. A delete that is followed at once, in its commit, by an insert of the same key
+    is the half of an update. -#}
+{%- macro _db2_paired_rows(spec) -%}
+    {%- set key, is_same, fields = [], [], [] -%}
+    {%- for name in spec.key -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- set data_type = spec.columns[name] -%}
+        {%- do key.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise('cdc_row.' ~ column, data_type)) -%}
+    {%- endfor -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- if name in spec.befores and name in spec.key -%}
+            {%- set value = 'coalesce(cdc_before.' ~ column ~ ', cdc_row.' ~ column ~ ')' -%}
+        {%- elif name in spec.befores -%}
+            {%- set value = 'cdc_before.' ~ column -%}
+        {%- elif name in spec.key -%}
+            {%- set value = 'cdc_row.' ~ column -%}
+        {%- else -%}
+            {%- set value = 'cast(null as ' ~ data_type ~ ')' -%}
+        {%- endif -%}
+        {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+    {%- endfor -%}
+{{ spark_cdc._db2_distinct_rows(spec) }},
+
+keyed as (
+    select
+        *,
+        named_struct(
+            {{ key | join(',\n') | indent(12) }}
+        ) as cdc_key
+    from distinct_rows
+),
+
+side_by_side as (
+    select
+        *,
+        lag(cdc_operation) over in_order as cdc_last_operation,
+        lag(cdc_key) over in_order as cdc_last_key,
+        lag(cdc_row) over in_order as cdc_last_row,
+        lead(cdc_operation) over in_order as cdc_next_operation,
+        lead(cdc_key) over in_order as cdc_next_key
+    from keyed
+    window in_order as (partition by cdc_place order by cdc_intentseq)
+),
+
+paired as (
+    select
+        side_by_side.* except (
+            cdc_last_operation, cdc_last_key, cdc_last_row, cdc_next_operation, cdc_next_key, cdc_key{{ ', cdc_before' if spec.befores }}
+        ),
+        cdc_operation = 'I' and cdc_last_operation <=> 'D' and cdc_last_key <=> cdc_key as cdc_is_pair,
+        case
+            when cdc_operation = 'I'
+                then case when cdc_last_operation = 'D' and cdc_last_key = cdc_key then cdc_last_row end
+            when cdc_operation = 'D' then cdc_row
+            {%- if spec.befores %}
+            else named_struct(
+                {{ fields | join(',\n') | indent(16) }}
+            )
+            {%- endif %}
+        end as cdc_before
+    from side_by_side
+    where not (cdc_operation = 'D' and cdc_next_operation <=> 'I' and cdc_next_key <=> cdc_key)
+)
+{%- endmacro -%}
+
+{#- CTEs from `rows` to `joined`: with the unit of work of each row, and the anchor of each row of a full refresh. A row that has its
+    place (`has_place`) is brought to its commit by it, which no row of a full refresh has. -#}
+{%- macro _db2_joined(spec, rows, has_place=false) -%}
+    {%- set joins = [] -%}
+    {%- if spec.inputs -%}
+,
+
+{{ spark_cdc._db2_units(spec) }}
+        {%- do joins.append('    left join units\n        on ' ~ rows ~ '.cdc_place = units.cdc_commitseq') -%}
+    {%- endif -%}
+    {%- if has_place and 'LOGMARKER' in spec.headers -%}
+,
+
+{{ spark_cdc._db2_load_times(spec) }}
+        {%- do joins.append('    left join load_times\n        on ' ~ rows ~ '.cdc_is_load and ' ~ rows ~ '.cdc_logmarker = load_times.cdc_load_at') -%}
+    {%- endif %},
+
+joined as (
+    select{{ ' /*+ broadcast(load_times) */' if has_place and 'LOGMARKER' in spec.headers }}
+        {{ rows }}.*
+        {%- if spec.inputs %},
+        units.cdc_unit
+        {%- endif %}
+        {%- if has_place and 'LOGMARKER' in spec.headers %},
+        load_times.cdc_anchor
+        {%- endif %}
+    from {{ rows }}
+    {%- if joins %}
+{{ joins | join('\n') }}
+    {%- endif %}
+)
+{%- endmacro -%}
+
+{#- The position of a row of `joined`, and its commit's. -#}
+{%- macro _db2_sequence_of_row(spec) -%}
+    {%- set zeros = "'" ~ '0' * 32 ~ "'" -%}
+    {%- set anchor = 'coalesce(cdc_anchor, ' ~ zeros ~ ')' if 'LOGMARKER' in spec.headers else zeros -%}
+    {{ return({
+        'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cdc_place),\n    concat(cdc_place, '.', cdc_intentseq)\n)",
+        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cdc_place, 21)),\n    cdc_place\n)",
+    }) }}
+{%- endmacro -%}
+
+{#- What every event has, whether with `base` or without. -#}
+{%- macro _db2_of_event(spec) -%}
+    {%- set told, metadata = {}, ["'intentseq', cdc_intentseq"] -%}
+    {%- for name in spark_cdc._db2_told(spec) -%}
+        {%- do told.update({name: ('cdc_' if name in spec.headers else 'cdc_unit.') ~ name | lower}) -%}
+    {%- endfor -%}
+    {%- do metadata.append("'logmarker', " ~ (told.LOGMARKER or 'cast(null as timestamp)')) -%}
+    {%- for name in ('AUTHID', 'APPLY_QUAL') if name in told -%}
+        {%- do metadata.append("'" ~ name | lower ~ "', " ~ told[name]) -%}
+    {%- endfor -%}
+    {{ return(dict(spark_cdc._db2_sequence_of_row(spec), **{
+        'cdc_commit_at': 'to_utc_timestamp(' ~ told.LOGMARKER ~ ', ' ~ spark_cdc._literal(spec.source_timezone) ~ ')' if told.LOGMARKER else none,
+        'cdc_transaction_id': told.UOWID,
+        'cdc_metadata': spark_cdc._call('named_struct', metadata),
+    })) }}
+{%- endmacro -%}
+
+{#- What an event is. -#}
+{%- macro _db2_operation() -%}
+case
+    when cdc_is_load then 'load'
+    when cdc_operation = 'U' or cdc_is_pair then 'update'
+    when cdc_operation = 'I' then 'insert'
+    else 'delete'
+end
+{%- endmacro -%}
+
+{#- The columns that an update changed: of a pair, and of a row whose every column has a before column. By `filter`, which Spark
+    evaluates outside the code that it generates; see _qlik_names_where. -#}
+{%- macro _db2_changed_columns(spec) -%}
+    {%- set names = [] -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do names.append(spark_cdc._call('if', [
+            spark_cdc._bytewise('cdc_before.' ~ column, data_type) ~ ' <=> ' ~ spark_cdc._bytewise('cdc_row.' ~ column, data_type),
+            'null', spark_cdc._literal(name),
+        ])) -%}
+    {%- endfor -%}
+case
+    when cdc_is_pair{{ " or cdc_operation = 'U'" if spec.befores | length == spec.columns | length }}
+        then filter(
+            array(
+                {{ names | join(',\n') | indent(16) }}
+            ),
+            name -> name is not null
+        )
+end
+{%- endmacro -%}
+
+
+{#- CTEs to `judged`: every delivery, with the reason why it is in quarantine. -#}
+{%- macro _db2_judged(spec) -%}
+    {%- set has_base = spec.lookups.base -%}
+{{ spark_cdc._db2_capture_rows(spec, as_delivered=true) }},
+
+{{ spark_cdc._db2_positions(spec) }},
+    {%- if has_base %}
+
+{{ spark_cdc._db2_keys(spec, 'positions') }},
+
+{{ spark_cdc._db2_answered_keys(spec) }},
+    {%- endif %}
+
+judged as (
+    select
+        cdc_reason,
+        cdc_raw,
+        cdc_commitseq_as_written,
+        cdc_intentseq_as_written,
+        cdc_operation,
+        cdc_null_keys,
+        cdc_bad_values
+    from judged_alone
+    where cdc_reason is not null
+    union all
+    select
+        {%- if has_base %}
+        case
+            when keyed.cdc_is_conflict then 'sequence_conflict'
+            when answered_keys.cdc_bad_base is not null then 'bad_value'
+        end as cdc_reason,
+        {%- else %}
+        case when cdc_is_conflict then 'sequence_conflict' end as cdc_reason,
+        {%- endif %}
+        cdc_raw,
+        cdc_commitseq_as_written,
+        cdc_intentseq_as_written,
+        cdc_operation,
+        '' as cdc_null_keys,
+        {{ 'answered_keys.cdc_bad_base' if has_base else 'cast(null as string)' }} as cdc_bad_values
+    {%- if has_base %}
+    from keyed
+    left join answered_keys
+        on keyed.cdc_key = answered_keys.cdc_key
+    {%- else %}
+    from positions
+    {%- endif %}
+)
+{%- endmacro -%}
+
+{#- What a person needs to see beside the reason. -#}
+{%- macro _db2_detail(spec) -%}
+    {%- set commitseq, intentseq = spec.headers.COMMITSEQ, spec.headers.INTENTSEQ -%}
+case cdc_reason
+    when 'bad_sequence'
+        then concat(
+            {{ spark_cdc._literal(commitseq ~ ' is ') }},
+            coalesce(left(cdc_commitseq_as_written, 100), 'NULL'),
+            {{ spark_cdc._literal(', ' ~ intentseq ~ ' is ') }},
+            coalesce(left(cdc_intentseq_as_written, 100), 'NULL')
+        )
+    when 'unknown_operation' then concat({{ spark_cdc._literal(spec.headers.OPERATION ~ ' is ') }}, coalesce(cdc_operation, 'NULL'))
+    when 'null_key' then concat(cdc_null_keys, ' of the key is NULL')
+    when 'sequence_conflict'
+        then concat(
+            {{ spark_cdc._literal('another row has ' ~ commitseq ~ ' ') }},
+            cdc_commitseq_as_written,
+            {{ spark_cdc._literal(', ' ~ intentseq ~ ' ') }},
+            cdc_intentseq_as_written
+        )
+    when 'bad_value' then cdc_bad_values
+end
+{%- endmacro -%}

@@ -1,0 +1,96 @@
+{#- Values of capture tables: sequences, and what a row says of its commit. -#}
+
+{#- A sequence in its canonical form: hexadecimal digits in upper case, with zeros on the left to 32 characters; NULL where it is
+    none. Db2 10 widened 10 bytes to 16 with zeros on the left, so both widths are in one order. -#}
+{%- macro _db2_sequence(expression, type_there) -%}
+    {%- set family = spark_cdc._type_facts(type_there).family -%}
+    {%- if type_there | lower == 'binary' -%}
+        {{ return(
+            'case when octet_length(' ~ expression ~ ') between 1 and 16 then lpad(hex(' ~ expression ~ "), 32, '0') end"
+        ) }}
+    {%- elif family in ('integer', 'decimal') -%}
+        {%- set digits = 'cast(try_cast(' ~ expression ~ ' as decimal(38, 0)) as string)' -%}
+        {%- set is_whole = ' and ' ~ expression ~ ' = floor(' ~ expression ~ ')' if spark_cdc._type_facts(type_there).scale else '' -%}
+case
+    when {{ expression }} >= 0 and length({{ digits }}) <= 32{{ is_whole }}
+        then lpad({{ digits }}, 32, '0')
+end
+    {%- else -%}
+        {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
+case
+    -- as Db2 itself writes it
+    when {{ text }} rlike '^([0-9A-F]{20}|[0-9A-F]{32})\\z' then lpad({{ text }}, 32, '0')
+    else get(
+        transform(
+            array({{ spark_cdc._db2_hex_digits(text) | indent(12) }}),
+            digits -> case
+                when digits rlike '^([0-9a-fA-F]{2}){1,16}\\z' then lpad(upper(digits), 32, '0')
+            end
+        ),
+        0
+    )
+end
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The hexadecimal digits in a trimmed text: 0x…, x'…', with colons, or base64, which has to end in `=` to be told from them. -#}
+{%- macro _db2_hex_digits(text) -%}
+case
+    when {{ text }} rlike '^[0-9A-Za-z+/]+={1,2}\\z' and length({{ text }}) % 4 = 0
+        then hex(try_to_binary({{ text }}, 'base64'))
+    when {{ text }} rlike '^(0[xX])?[0-9a-fA-F:]+\\z' then replace(regexp_replace({{ text }}, '^0[xX]', ''), ':', '')
+    when {{ text }} rlike '^[xX]\'[0-9a-fA-F:]+\'\\z'
+        then replace(substr({{ text }}, 3, length({{ text }}) - 3), ':', '')
+end
+{%- endmacro -%}
+
+{#- A transaction id as hexadecimal text; what cannot be read so stays as it is, in upper case. -#}
+{%- macro _db2_transaction_id(expression, type_there) -%}
+    {%- set family = spark_cdc._type_facts(type_there).family -%}
+    {%- if type_there | lower == 'binary' -%}
+        {{ return('hex(' ~ expression ~ ')') }}
+    {%- elif family in ('integer', 'decimal') -%}
+        {{ return('cast(' ~ expression ~ ' as string)') }}
+    {%- endif -%}
+    {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
+    {{ return('upper(' ~ spark_cdc._call('coalesce', [spark_cdc._db2_hex_digits(text), text]) ~ ')') }}
+{%- endmacro -%}
+
+{#- A value of the capture table as one of its type; NULL if it is not exactly one. Of the ways to write a value, only the ones that a
+    cast takes: `1.0` is no int, and `0x00` no hexadecimal digits. -#}
+{%- macro _db2_value(expression, type_there, data_type) -%}
+    {%- set facts = spark_cdc._type_facts(data_type) -%}
+    {%- if spark_cdc._type_facts(type_there).family == 'text' -%}
+        {%- if facts.family in ('integer', 'boolean') -%}
+            {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
+        {%- elif data_type | lower | trim == 'binary' -%}
+            {{ return('case when length(' ~ expression ~ ') % 2 = 0 then unhex(' ~ expression ~ ') end') }}
+        {%- endif -%}
+    {%- endif -%}
+    {{ return(spark_cdc._typed(expression, type_there, data_type)) }}
+{%- endmacro -%}
+
+{#- What a row of the relation, or of the unit of work, says of its commit, as a dict of name -> SQL. `headers` are its columns. -#}
+{%- macro _db2_of_commit(headers, types) -%}
+    {%- set values = {} -%}
+    {%- for name, column in headers.items() -%}
+        {%- set expression, data_type = spark_cdc._quote(column), types[column] -%}
+        {%- if name == 'LOGMARKER' -%}
+            {%- do values.update({name: spark_cdc._local_time(expression, data_type)}) -%}
+        {%- elif name == 'UOWID' -%}
+            {%- do values.update({name: spark_cdc._db2_transaction_id(expression, data_type)}) -%}
+        {%- elif name in ('AUTHID', 'APPLY_QUAL') -%}
+            {%- do values.update({name: spark_cdc._typed(spark_cdc._bytewise(expression, data_type), data_type, 'string')}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(values) }}
+{%- endmacro -%}
+
+{#- Which of the columns of a commit an event has: of the relation, or else of the unit of work. -#}
+{%- macro _db2_told(spec) -%}
+    {%- set told = [] -%}
+    {%- for name in ('LOGMARKER', 'UOWID', 'AUTHID', 'APPLY_QUAL') if name in spec.headers or name in spec.joined -%}
+        {%- do told.append(name) -%}
+    {%- endfor -%}
+    {{ return(told) }}
+{%- endmacro -%}

@@ -1,0 +1,145 @@
+{#- The change events of one Db2 capture table: CD or CCD. See _macros.yml for the arguments. -#}
+{%- macro db2_capture_table(
+    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none
+) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- for there in (relation, unit_of_work, base) if there is not none and spark_cdc._is_untold(there) -%}
+        {{ return(spark_cdc._untold(there)) }}
+    {%- endfor -%}
+    {{ return(spark_cdc.decode('db2_capture_table', spark_cdc._spec_db2_capture_table(
+        relation, key, columns, unit_of_work, before_prefix, base, key_columns, source_timezone
+    ))) }}
+{%- endmacro -%}
+
+
+{#- The change events. -#}
+{%- macro _events_db2_capture_table(spec) -%}
+    {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_events_with_base(spec)) }}{%- endif -%}
+    {%- set table = {} -%}
+    {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
+{{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_place=true) }}
+
+{{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
+    'cdc_operation': spark_cdc._db2_operation(),
+    'cdc_changed_columns': spark_cdc._db2_changed_columns(spec),
+    'cdc_before': 'cdc_before',
+}), 'joined', table) }}
+{%- endmacro -%}
+
+
+{#- The rows that are no events, for `quarantine`. -#}
+{%- macro _quarantine_db2_capture_table(spec) -%}
+{{ spark_cdc._db2_judged(spec) }}
+
+select
+    'db2_capture_table' as cdc_source,
+    cdc_reason as reason,
+    {{ spark_cdc._db2_detail(spec) | indent(4) }} as detail,
+    cdc_raw as raw
+from judged
+where cdc_reason is not null
+{%- endmacro -%}
+
+
+{#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
+{%- macro _raw_counts_db2_capture_table(spec) -%}
+{{ spark_cdc._db2_judged(spec) }}
+
+select
+    count(*) as raw_rows,
+    count_if(cdc_reason is null) as used_rows,
+    cast(0 as bigint) as no_op_rows,
+    count_if(cdc_reason is not null) as quarantined_rows
+from judged
+{%- endmacro -%}
+
+
+{#- Without `base` the rows of a commit matter for each other, and its unit of work for them; with `base` those of a key, and rows that
+    have one position. Full refreshes depend on all changes before them: see _db2_anchors_move. -#}
+{%- macro _dependencies_db2_capture_table(spec) -%}
+    {%- set commitseq, intentseq = spark_cdc._db2_raw_sequence(spec, 'COMMITSEQ'), spark_cdc._db2_raw_sequence(spec, 'INTENTSEQ') -%}
+    {%- set operation = spark_cdc._quote(spec.headers.OPERATION) -%}
+    {%- set is_load = spark_cdc._db2_is_load(commitseq, intentseq, operation) -%}
+    {%- set has_times = 'LOGMARKER' in spec.headers -%}
+    {%- set inputs = {} -%}
+    {%- if spec.inputs -%}
+        {%- set column = spec.joined.COMMITSEQ -%}
+        {%- set of_unit = spark_cdc._db2_sequence(
+            spark_cdc.input_column('unit_of_work', column), spec.input_columns.unit_of_work[column]
+        ) -%}
+        {%- do inputs.update({'unit_of_work': {('identity' if spec.lookups.base else 'group'): of_unit}}) -%}
+    {%- endif -%}
+    {%- if spec.lookups.base -%}
+        {%- set values = {} -%}
+        {%- for name in spec.key -%}
+            {%- set column = spec.sources[name] -%}
+            {%- do values.update({name: spark_cdc._db2_value(spark_cdc._quote(column), spec.raw_columns[column], spec.columns[name])}) -%}
+        {%- endfor -%}
+        {{ return({
+            'group': spark_cdc._key_as_text(values, spec.columns),
+            'event_group': spark_cdc._key_columns_as_text(spec),
+            'identity': 'case when not coalesce(' ~ is_load ~ ', false) then ' ~ commitseq ~ ' end',
+            'again': spark_cdc._db2_unanswered_groups(spec) if spec.answers else none,
+            'all_if': spark_cdc._db2_anchors_move(spec) if has_times and spec.answers else none,
+            'inputs': inputs,
+        }) }}
+    {%- endif -%}
+    {%- set of_load = "'" ~ '0' * 32 ~ '.L' ~ '0' * 20 ~ "'" -%}
+    {%- if has_times -%}
+        {%- set of_load = spark_cdc._call('if', [spark_cdc._quote(spec.headers.LOGMARKER) ~ ' is null', of_load, 'null']) -%}
+    {%- endif -%}
+    {{ return({
+        'group': spark_cdc._call('if', ['coalesce(' ~ is_load ~ ', false)', of_load, commitseq]),
+        'event_group': 'cdc_commit_sequence',
+        'is_prefix': true,
+        'all_if': spark_cdc._db2_anchors_move(spec) if has_times else none,
+        'inputs': inputs,
+    }) }}
+{%- endmacro -%}
+
+{#- A select that has a row where new rows can move the place of a full refresh: other loads, a change that was committed before one,
+    or a row of a commit up to the last one that is an anchor, which may be in conflict now. -#}
+{%- macro _db2_anchors_move(spec) -%}
+{{ spark_cdc._db2_capture_rows(dict(spec, relation=spec.new_rows)) }},
+
+loads as (
+    {%- if spec.lookups.base %}
+    select
+        cdc_load_at,
+        cdc_anchor
+    from {{ spec.answers }}
+    where cdc_load_at is not null
+    {%- elif spec.builds == 'events' %}
+    select
+        cdc_metadata.logmarker as cdc_load_at,
+        left(cdc_commit_sequence, 32) as cdc_anchor
+    from {{ spec.built }}
+    where cdc_operation = 'load' and cdc_metadata.logmarker is not null
+    {%- else %}
+    -- quarantine knows no anchors
+    select
+        cast(null as timestamp) as cdc_load_at,
+        cast(null as string) as cdc_anchor
+    from {{ spec.new_rows }}
+    limit 0
+    {%- endif %}
+),
+
+last_load as (
+    select
+        max(cdc_load_at) as cdc_load_at,
+        max(cdc_anchor) as cdc_anchor
+    from loads
+)
+
+select cdc_place
+from well_formed
+where
+    case
+        when startswith(cdc_place, 'L')
+            then cdc_content.cdc_logmarker is not null{{ ' and cdc_content.cdc_logmarker not in (select cdc_load_at from loads)' if spec.lookups.base }}
+        else
+            cdc_content.cdc_logmarker <= (select cdc_load_at from last_load)
+            or cdc_place <= (select cdc_anchor from last_load)
+    end
+{%- endmacro -%}
