@@ -298,9 +298,7 @@ def xds_unit(group: str, vectors: Sequence[Vector]) -> UnitTest:
         }
         for sequence, xds, reason in Documents(publication, "indirect", type5).all()
     ]
-    values = [
-        [typed_literal(types[name], text) for name, text in row.items()] for row in snapshot
-    ]
+    values = [[typed_literal(types[name], text) for name, text in row.items()] for row in snapshot]
     given_tables = {"xds_log": log_sql(rows), "xds_snapshot": rows_sql(list(types), values)}
     variables = {
         "netiq_columns": columns,
