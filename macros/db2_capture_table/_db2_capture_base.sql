@@ -154,8 +154,8 @@ questions as (
             ' ',
             count(*),
             bit_xor(xxhash64({{ content | join(', ') }})),
-            min(concat(cdc_place, cdc_intentseq)),
-            max(concat(cdc_place, cdc_intentseq))
+            hex(min(concat(cdc_place, cdc_intentseq))),
+            hex(max(concat(cdc_place, cdc_intentseq)))
         ) as cdc_question
     from keyed
     group by cdc_key

@@ -5,23 +5,35 @@
     {{ return({'COMMITSEQ': '0' * 31 ~ '1', 'INTENTSEQ': '0' * 32}) }}
 {%- endmacro -%}
 
-{#- Whether a row is one of a full refresh, by its canonical sequences. -#}
-{%- macro _db2_is_load(commitseq='cdc_commitseq', intentseq='cdc_intentseq', operation='cdc_operation') -%}
+{#- Whether a row is one of a full refresh, by its sequences: as text, or, after `X`, as bytes. -#}
+{%- macro _db2_is_load(commitseq, intentseq, operation, bytes='') -%}
     {%- set load = spark_cdc._db2_load_constants() -%}
-    {{ return(operation ~ " = 'I' and " ~ commitseq ~ " = '" ~ load.COMMITSEQ ~ "' and " ~ intentseq ~ " = '" ~ load.INTENTSEQ ~ "'") }}
+    {{ return(
+        operation ~ " = 'I' and " ~ commitseq ~ ' = ' ~ bytes ~ "'" ~ load.COMMITSEQ ~ "' and " ~ intentseq ~ ' = ' ~ bytes ~ "'"
+        ~ load.INTENTSEQ ~ "'"
+    ) }}
 {%- endmacro -%}
 
-{#- A sequence of a raw row in its canonical form. -#}
+{#- A sequence of a raw row as text in its canonical form. -#}
 {%- macro _db2_raw_sequence(spec, name) -%}
     {%- set column = spec.headers[name] -%}
     {{ return(spark_cdc._db2_sequence(spark_cdc._quote(column), spec.raw_columns[column])) }}
+{%- endmacro -%}
+
+{#- Whether a place is one of a row of a full refresh: it is longer than a commit. -#}
+{%- macro _db2_is_load_place(place='cdc_place') -%}
+    {{ return('octet_length(' ~ place ~ ') > 16') }}
 {%- endmacro -%}
 
 {#- CTEs to `well_formed`, the rows that are well formed by themselves, with their place: what is brought together. That is the commit
     of a change. A row of a full refresh has a place of its own, which ends its cdc_sequence: L, its time and its key. -#}
 {%- macro _db2_capture_rows(spec, as_delivered=false) -%}
     {%- set of_commit = spark_cdc._db2_of_commit(spec.headers, spec.raw_columns) -%}
-    {%- set operation = spark_cdc._quote(spec.headers.OPERATION) -%}
+    {%- set operation, sequences = spark_cdc._quote(spec.headers.OPERATION), {} -%}
+    {%- for name in ('COMMITSEQ', 'INTENTSEQ') -%}
+        {%- set column = spec.headers[name] -%}
+        {%- do sequences.update({name: spark_cdc._db2_sequence_bytes(spark_cdc._quote(column), spec.raw_columns[column])}) -%}
+    {%- endfor -%}
     {%- set rows, befores, null_keys, bad, collated, details, key = [], [], [], [], [], [], {} -%}
     {%- for name, column in spec.sources.items() -%}
         {%- set there, type_there = spark_cdc._quote(column), spec.raw_columns[column] -%}
@@ -71,8 +83,8 @@
     {%- if collated -%}{%- do content.append('cdc_bytes') -%}{%- endif -%}
 with raw as (
     select
-        {{ spark_cdc._db2_raw_sequence(spec, 'COMMITSEQ') | indent(8) }} as cdc_commitseq,
-        {{ spark_cdc._db2_raw_sequence(spec, 'INTENTSEQ') | indent(8) }} as cdc_intentseq,
+        {{ sequences.COMMITSEQ | indent(8) }} as cdc_commitseq,
+        {{ sequences.INTENTSEQ | indent(8) }} as cdc_intentseq,
         {{ spark_cdc._bytewise(operation, spec.raw_columns[spec.headers.OPERATION]) }} as cdc_operation,
         {%- for name, value in of_commit.items() %}
         {{ value | indent(8) }} as cdc_{{ name | lower }},
@@ -125,7 +137,7 @@ judged_alone as (
 well_formed as (
     select
         case
-            when {{ spark_cdc._db2_is_load() }}
+            when {{ spark_cdc._db2_is_load('cdc_commitseq', 'cdc_intentseq', 'cdc_operation', 'X') }}
                 then {{ spark_cdc._db2_place_of_load(spec, spark_cdc._key_as_text(key, spec.columns)) | indent(16) }}
             else cdc_commitseq
         end as cdc_place,
@@ -153,23 +165,33 @@ well_formed as (
     {%- if 'LOGMARKER' in spec.headers -%}
         {%- set digits = spark_cdc._call('coalesce', [spark_cdc._time_digits('cdc_logmarker'), digits]) -%}
     {%- endif -%}
-    {{ return(spark_cdc._call('concat', ["'L'", digits, "'.'", 'md5(cast(' ~ key_text ~ ' as binary))'])) }}
+    {{ return('cast(\n    ' ~ (
+        spark_cdc._call('concat', ["'L'", digits, "'.'", 'md5(cast(' ~ key_text ~ ' as binary))']) | indent(4)
+    ) ~ ' as binary\n)') }}
 {%- endmacro -%}
 
 {#- CTEs from `well_formed` to `positions`: whether a row is the first of its position, and whether those of its position differ. These
     windows have the partitions and the order of the one that finds pairs: all of them share one shuffle and one sort. What a row says
     is a struct until then, which is shuffled once. -#}
 {%- macro _db2_positions(spec) -%}
+bucketed as (
+    select
+        *,
+        -- sorted first: numbers are compared faster than sequences, which begin alike
+        xxhash64(cdc_place) as cdc_bucket
+    from well_formed
+),
+
 compared as (
     select
         *,
         not lag(cdc_intentseq) over in_order <=> cdc_intentseq as cdc_is_first,
         not min(cdc_content) over at_position <=> max(cdc_content) over at_position as cdc_is_conflict
-    from well_formed
+    from bucketed
     window
-        in_order as (partition by cdc_place order by cdc_intentseq),
+        in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq),
         at_position as (
-            partition by cdc_place
+            partition by cdc_bucket, cdc_place
             order by cdc_intentseq
             range between current row and current row
         )
@@ -179,7 +201,7 @@ positions as (
     select
         * except (cdc_content),
         cdc_content.*,
-        startswith(cdc_place, 'L') as cdc_is_load
+        {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
     from compared
 )
 {%- endmacro -%}
@@ -203,7 +225,7 @@ distinct_rows as (
 load_clocks as (
     select distinct cdc_content.cdc_logmarker as cdc_load_at
     from well_formed
-    where startswith(cdc_place, 'L') and cdc_content.cdc_logmarker is not null
+    where {{ spark_cdc._db2_is_load_place() }} and cdc_content.cdc_logmarker is not null
 ),
 
 load_intervals as (
@@ -233,7 +255,7 @@ commits_by_load as (
 load_times as (
     select
         load_clocks.cdc_load_at,
-        max(commits_by_load.cdc_commitseq) over (order by load_clocks.cdc_load_at) as cdc_anchor
+        hex(max(commits_by_load.cdc_commitseq) over (order by load_clocks.cdc_load_at)) as cdc_anchor
     from load_clocks
     left join commits_by_load
         on load_clocks.cdc_load_at = commits_by_load.cdc_load_at
@@ -243,7 +265,7 @@ load_times as (
 {#- A CTE of the unit of work: one row for each commit, the smallest, NULL behind every value. -#}
 {%- macro _db2_units(spec) -%}
     {%- set types = spec.input_columns.unit_of_work -%}
-    {%- set commitseq = spark_cdc._db2_sequence(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}
+    {%- set commitseq = spark_cdc._db2_sequence_bytes(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}
     {%- set of_commit = spark_cdc._db2_of_commit(spec.joined, types) -%}
     {%- set fields = [] -%}
     {%- for name in spark_cdc._db2_told(spec) if name in spec.joined -%}

@@ -3,11 +3,13 @@
 {#- CTEs to `paired`: the rows that make an event each. A delete that is followed at once, in its commit, by an insert of the same key
     is the half of an update. -#}
 {%- macro _db2_paired_rows(spec) -%}
-    {%- set key, is_same, fields = [], [], [] -%}
+    {%- set key, deleted, inserted, fields = [], [], [], [] -%}
     {%- for name in spec.key -%}
-        {%- set column = spark_cdc._quote(name) -%}
-        {%- set data_type = spec.columns[name] -%}
-        {%- do key.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise('cdc_row.' ~ column, data_type)) -%}
+        {%- set column, data_type = spark_cdc._quote(name), spec.columns[name] -%}
+        {%- set value = spark_cdc._bytewise('cdc_row.' ~ column, data_type) -%}
+        {%- do key.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- do deleted.append(spark_cdc._bytewise('cdc_deleted_row.' ~ column, data_type) ~ ' = ' ~ value) -%}
+        {%- do inserted.append('cdc_inserted_key.' ~ column ~ ' = ' ~ value) -%}
     {%- endfor -%}
     {%- for name, data_type in spec.columns.items() -%}
         {%- set column = spark_cdc._quote(name) -%}
@@ -24,51 +26,59 @@
     {%- endfor -%}
 {{ spark_cdc._db2_distinct_rows(spec) }},
 
-keyed as (
-    select
-        *,
-        named_struct(
-            {{ key | join(',\n') | indent(12) }}
-        ) as cdc_key
-    from distinct_rows
-),
-
 side_by_side as (
     select
         *,
-        lag(cdc_operation) over in_order as cdc_last_operation,
-        lag(cdc_key) over in_order as cdc_last_key,
-        lag(cdc_row) over in_order as cdc_last_row,
-        lead(cdc_operation) over in_order as cdc_next_operation,
-        lead(cdc_key) over in_order as cdc_next_key
-    from keyed
-    window in_order as (partition by cdc_place order by cdc_intentseq)
+        lag(case when cdc_operation = 'D' then cdc_row end) over in_order as cdc_deleted_row,
+        lead(
+            case
+                when cdc_operation = 'I'
+                    then named_struct(
+                        {{ key | join(',\n') | indent(24) }}
+                    )
+            end
+        ) over in_order as cdc_inserted_key
+    from distinct_rows
+    window in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq)
+),
+
+halves as (
+    select
+        *,
+        coalesce(
+            cdc_operation = 'D'
+            and {{ inserted | join('\nand ') | indent(12) }},
+            false
+        ) as cdc_is_first_half,
+        coalesce(
+            cdc_operation = 'I'
+            and {{ deleted | join('\nand ') | indent(12) }},
+            false
+        ) as cdc_is_pair
+    from side_by_side
 ),
 
 paired as (
     select
-        side_by_side.* except (
-            cdc_last_operation, cdc_last_key, cdc_last_row, cdc_next_operation, cdc_next_key, cdc_key{{ ', cdc_before' if spec.befores }}
-        ),
-        cdc_operation = 'I' and cdc_last_operation <=> 'D' and cdc_last_key <=> cdc_key as cdc_is_pair,
+        * except (cdc_deleted_row, cdc_inserted_key, cdc_is_first_half{{ ', cdc_before' if spec.befores }}),
         case
-            when cdc_operation = 'I'
-                then case when cdc_last_operation = 'D' and cdc_last_key = cdc_key then cdc_last_row end
+            when cdc_is_pair then cdc_deleted_row
             when cdc_operation = 'D' then cdc_row
             {%- if spec.befores %}
-            else named_struct(
-                {{ fields | join(',\n') | indent(16) }}
-            )
+            when cdc_operation = 'U'
+                then named_struct(
+                    {{ fields | join(',\n') | indent(20) }}
+                )
             {%- endif %}
         end as cdc_before
-    from side_by_side
-    where not (cdc_operation = 'D' and cdc_next_operation <=> 'I' and cdc_next_key <=> cdc_key)
+    from halves
+    where not cdc_is_first_half
 )
 {%- endmacro -%}
 
-{#- CTEs from `rows` to `joined`: with the unit of work of each row, and the anchor of each row of a full refresh. A row that has its
-    place (`has_place`) is brought to its commit by it, which no row of a full refresh has. -#}
-{%- macro _db2_joined(spec, rows, has_place=false) -%}
+{#- CTEs from `rows` to `joined`: with the unit of work of each row, and the anchor of each row of a full refresh. A row is
+    brought to its commit by its place: no row of a full refresh has that one. -#}
+{%- macro _db2_joined(spec, rows, has_times=false) -%}
     {%- set joins = [] -%}
     {%- if spec.inputs -%}
 ,
@@ -76,7 +86,7 @@ paired as (
 {{ spark_cdc._db2_units(spec) }}
         {%- do joins.append('    left join units\n        on ' ~ rows ~ '.cdc_place = units.cdc_commitseq') -%}
     {%- endif -%}
-    {%- if has_place and 'LOGMARKER' in spec.headers -%}
+    {%- if has_times and 'LOGMARKER' in spec.headers -%}
 ,
 
 {{ spark_cdc._db2_load_times(spec) }}
@@ -84,12 +94,12 @@ paired as (
     {%- endif %},
 
 joined as (
-    select{{ ' /*+ broadcast(load_times) */' if has_place and 'LOGMARKER' in spec.headers }}
+    select{{ ' /*+ broadcast(load_times) */' if has_times and 'LOGMARKER' in spec.headers }}
         {{ rows }}.*
         {%- if spec.inputs %},
         units.cdc_unit
         {%- endif %}
-        {%- if has_place and 'LOGMARKER' in spec.headers %},
+        {%- if has_times and 'LOGMARKER' in spec.headers %},
         load_times.cdc_anchor
         {%- endif %}
     from {{ rows }}
@@ -104,14 +114,14 @@ joined as (
     {%- set zeros = "'" ~ '0' * 32 ~ "'" -%}
     {%- set anchor = 'coalesce(cdc_anchor, ' ~ zeros ~ ')' if 'LOGMARKER' in spec.headers else zeros -%}
     {{ return({
-        'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cdc_place),\n    concat(cdc_place, '.', cdc_intentseq)\n)",
-        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cdc_place, 21)),\n    cdc_place\n)",
+        'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cast(cdc_place as string)),\n    concat(hex(cdc_place), '.', hex(cdc_intentseq))\n)",
+        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cast(cdc_place as string), 21)),\n    hex(cdc_place)\n)",
     }) }}
 {%- endmacro -%}
 
 {#- What every event has, whether with `base` or without. -#}
 {%- macro _db2_of_event(spec) -%}
-    {%- set told, metadata = {}, ["'intentseq', cdc_intentseq"] -%}
+    {%- set told, metadata = {}, ["'intentseq', hex(cdc_intentseq)"] -%}
     {%- for name in spark_cdc._db2_told(spec) -%}
         {%- do told.update({name: ('cdc_' if name in spec.headers else 'cdc_unit.') ~ name | lower}) -%}
     {%- endfor -%}

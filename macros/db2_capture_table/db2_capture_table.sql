@@ -17,7 +17,7 @@
     {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_events_with_base(spec)) }}{%- endif -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
-{{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_place=true) }}
+{{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_times=true) }}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation(),
@@ -136,10 +136,10 @@ select cdc_place
 from well_formed
 where
     case
-        when startswith(cdc_place, 'L')
+        when {{ spark_cdc._db2_is_load_place() }}
             then cdc_content.cdc_logmarker is not null{{ ' and cdc_content.cdc_logmarker not in (select cdc_load_at from loads)' if spec.lookups.base }}
         else
             cdc_content.cdc_logmarker <= (select cdc_load_at from last_load)
-            or cdc_place <= (select cdc_anchor from last_load)
+            or hex(cdc_place) <= (select cdc_anchor from last_load)
     end
 {%- endmacro -%}
