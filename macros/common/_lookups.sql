@@ -1,9 +1,10 @@
-{#- Logs of keys: which rows changed, without their values. A look-up `base`, the table as it is, has those.
+{#- Logs of keys: they say which rows changed, without the values. The look-up `base`, a copy of the table, has the values.
 
-    The spec of such a decoder has `lookups.base`; `key` and `columns` of the table; `base_columns`, a dict of each of these columns
-    to its name and type in `base`. A key is compared as a struct, cdc_key, of its exact values. -#}
+    The spec of such a decoder has `lookups.base`, `key` and `columns` of the table, and `base_columns`: a dict of column ->
+    name and type in `base`. Keys are compared as structs of exact values, cdc_key. -#}
 
-{#- The columns of the table (none: those of `base`), and the column of `base` for each; arguments of a wrong shape stop. -#}
+{#- The columns of the table, and the column of `base` for each. Without `columns`, the table has the columns of `base`.
+    Wrong arguments stop here. -#}
 {%- macro _base_facts(me, base, columns, example) -%}
     {%- set in_base, spelled, base_columns, missing = spark_cdc.columns_of(base), {}, {}, [] -%}
     {%- if columns is not none and (columns is not mapping or not columns) -%}
@@ -27,13 +28,13 @@
     {%- if missing -%}
         {{ spark_cdc._stop(
             me, 'base, ' ~ base ~ ', lacks ' ~ missing | join(', ') ~ '; it has ' ~ in_base | join(', '),
-            'a relation with all columns of the table: the user table as it is', example
+            'a relation with all columns of the table: a copy of the user table', example
         ) }}
     {%- endif -%}
     {{ return({'columns': columns, 'base_columns': base_columns}) }}
 {%- endmacro -%}
 
-{#- The columns of a relation that are named PK and a number, by their number; two with one number stop. -#}
+{#- The columns of a relation that are named PK and a number, ordered by number. Stops if two have the same number. -#}
 {%- macro _numbered_key_columns(in_relation, me) -%}
     {%- set numbered, names = [], [] -%}
     {%- for name in in_relation if modules.re.fullmatch('(?i)PK0*[1-9][0-9]*', name, modules.re.A) -%}
@@ -42,8 +43,8 @@
     {%- for one in numbered | sort(attribute='number') -%}
         {%- if loop.previtem is defined and loop.previtem.number == one.number -%}
             {{ spark_cdc._stop(
-                me, 'the columns ' ~ loop.previtem.name ~ ' and ' ~ one.name ~ ' have one number',
-                'key_columns, the columns of the relation that hold the key, in its order', "key_columns=['PK01', 'PK02']"
+                me, 'the columns ' ~ loop.previtem.name ~ ' and ' ~ one.name ~ ' have the same number',
+                'key_columns: the columns of the relation that hold the key, in the order of key', "key_columns=['PK01', 'PK02']"
             ) }}
         {%- endif -%}
         {%- do names.append(one.name) -%}
@@ -51,13 +52,14 @@
     {{ return(names) }}
 {%- endmacro -%}
 
-{#- Stops where the key columns of a relation, names in it, are not as many as the key has, or of types that cannot be theirs. -#}
+{#- Stops if the relation and the key do not have equally many key columns, or if their types do not fit. `key_columns` has
+    names of the relation. -#}
 {%- macro _check_key_columns(me, key_columns, key, columns, in_relation) -%}
     {%- if key_columns | length != key | length -%}
         {{ spark_cdc._stop(
             me, 'key has ' ~ key | length ~ ' columns (' ~ key | join(', ') ~ '), and the relation has ' ~ key_columns | length
-            ~ ' key columns (' ~ (key_columns | join(', ') or 'none is named PK01, PK02, …') ~ ')',
-            'as many, one for each column of the key, in its order', "key_columns=['PK01', 'PK02']"
+            ~ ' key columns (' ~ (key_columns | join(', ') or 'no column is named PK01, PK02, …') ~ ')',
+            'one key column of the relation for each column of key, in the same order', "key_columns=['PK01', 'PK02']"
         ) }}
     {%- endif -%}
     {%- for name in key_columns -%}
@@ -65,13 +67,14 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{#- A value of a key, as it is compared: exactly, whatever its collation. NULL where it is not exactly one of its type. -#}
+{#- A value of a key as it is compared: exactly, whatever its collation. NULL if it is not exactly a value of its type. -#}
 {%- macro _key_value(expression, type_there, data_type) -%}
     {{ return(spark_cdc._bytewise(spark_cdc._typed(expression, type_there, data_type), data_type)) }}
 {%- endmacro -%}
 
-{#- The key as text, for groups and sequences: its values, a dict of name -> SQL, joined by U+001F; NULL if one is. Decimals that
-    may be smaller than 10^-6 are written from their parts: without ANSI mode Spark gives them an exponent. -#}
+{#- The key as text, for groups and sequences: `values`, a dict of name -> SQL, joined by U+001F. NULL if one of them is
+    NULL. Decimals with more than 6 places are written from their parts: without ANSI mode, Spark writes small ones with an
+    exponent. -#}
 {%- macro _key_as_text(values, types) -%}
     {%- set texts = [] -%}
     {%- for name, value in values.items() -%}
@@ -96,14 +99,14 @@
     {{ return(texts[0] if texts | length == 1 else spark_cdc._call('concat', parts)) }}
 {%- endmacro -%}
 
-{#- The same of the columns of the key, behind `prefix`. -#}
+{#- The columns of the key as text, with `prefix` before each name. -#}
 {%- macro _key_columns_as_text(spec, prefix='') -%}
     {%- set values = {} -%}
     {%- for name in spec.key -%}{%- do values.update({name: prefix ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
     {{ return(spark_cdc._key_as_text(values, spec.columns)) }}
 {%- endmacro -%}
 
-{#- The columns of `base` of which a value can fail to be one of its type. -#}
+{#- The columns of `base` that can have values which are not of their type. -#}
 {%- macro _uncertain_columns(spec) -%}
     {%- set names = [] -%}
     {%- for name, there in spec.base_columns.items() if name not in spec.key -%}
@@ -113,9 +116,11 @@
     {{ return(names) }}
 {%- endmacro -%}
 
-{#- CTEs to `base_rows`: of each cdc_key the row that answers it, cdc_row, the greatest of those whose values are all of their
-    types. Where there is none, cdc_row is NULL, and cdc_bad_base says what is wrong with one of its rows. With `among`, a CTE with
-    a few cdc_key: of these keys, and of some more. There are so few buckets that they always fit in memory. -#}
+{#- CTEs to `base_rows`: for each cdc_key the row that answers it, cdc_row. It is the greatest row whose values are all of
+    their types. Without such a row cdc_row is NULL, and cdc_bad_base describes the bad values of one row.
+
+    `among` is a CTE with a few cdc_key. With it, `base_rows` has these keys and some more. It filters by buckets, which are
+    so few that they always fit in memory. -#}
 {%- macro _base_rows(spec, among=none) -%}
     {%- set uncertain, keys, there, values, bad, details = spark_cdc._uncertain_columns(spec), [], [], [], [], [] -%}
     {%- for name, column in spec.base_columns.items() -%}

@@ -58,7 +58,7 @@ named_struct(
         {%- endif -%}
         {%- if name | lower in alike -%}
             {{ spark_cdc._stop(
-                macro_name, argument ~ ' names the column ' ~ name ~ ', of which there are two, but for their case',
+                macro_name, argument ~ ' names the column ' ~ name ~ ', but two columns have this name, in different case',
                 'names that differ in more than case: rename one in a view and give that view as the relation', example
             ) }}
         {%- endif -%}
@@ -106,7 +106,7 @@ named_struct(
     {%- for name, data_type in columns.items() -%}
         {%- if columns | map('lower') | select('equalto', name | lower) | list | length > 1 -%}
             {{ spark_cdc._stop(
-                macro_name, 'two columns are named ' ~ name ~ ', but for their case', 'names that differ in more than case',
+                macro_name, 'two columns are named ' ~ name ~ ', in different case', 'names that differ in more than case',
                 "columns={'id': 'bigint', 'other_id': 'bigint'}"
             ) }}
         {%- endif -%}
@@ -133,7 +133,7 @@ named_struct(
             {{ spark_cdc._stop(
                 macro_name,
                 'the column ' ~ name ~ ' is of type ' ~ data_type ~ ', which has no equality',
-                'columns of any type but map and variant: turn it into text in a view',
+                'columns of any type except map and variant: turn it into text in a view',
                 'create view … as select * except (' ~ name ~ '), to_json(' ~ name ~ ') as ' ~ name ~ ' from …'
             ) }}
         {%- endif -%}

@@ -1,18 +1,18 @@
-{#- Local times of a database, which name no zone: as a timestamp whose reading in UTC is the local time. -#}
+{#- Local times of a database, without a zone. Each is a timestamp that shows the local time when it is read in UTC. -#}
 
-{#- The time zone in which a database writes its times: the argument, else the project's variable. -#}
+{#- The time zone in which a database writes its times: the argument, or else the project's variable. -#}
 {%- macro _source_timezone(me, source_timezone, column) -%}
     {%- set zone = var('spark_cdc_source_timezone', 'UTC') if source_timezone is none else source_timezone -%}
     {%- if zone is not string or zone not in modules.pytz.all_timezones -%}
         {{ spark_cdc._stop(
-            me, 'source_timezone is ' ~ zone, 'the name of a time zone, in which the database writes ' ~ column,
+            me, 'source_timezone is ' ~ zone, 'the name of the time zone in which the database writes ' ~ column,
             "source_timezone='Europe/Berlin'"
         ) }}
     {%- endif -%}
     {{ return(zone) }}
 {%- endmacro -%}
 
-{#- A column as a local time, from a timestamp or from text in Spark's form or Db2's; NULL where it is none. -#}
+{#- A column as a local time, from a timestamp, or from text in Spark's or Db2's form; NULL if it is not a time. -#}
 {%- macro _local_time(expression, type_there) -%}
     {%- set there = type_there | lower -%}
     {%- if there == 'timestamp_ntz' -%}
@@ -23,7 +23,7 @@
     {{ return(spark_cdc._typed_once(spark_cdc._time_in_spark_form(spark_cdc._bytewise(expression, type_there)), 'timestamp')) }}
 {%- endmacro -%}
 
-{#- Whether a local time is one that databases have. -#}
+{#- Whether a local time is in the years 1 to 9999, as in databases. -#}
 {%- macro _is_local_time(expression) -%}
 coalesce(
     {{ expression }} >= timestamp '0001-01-01 00:00:00Z'
@@ -32,13 +32,14 @@ coalesce(
 )
 {%- endmacro -%}
 
-{#- A text without the blanks around it, and a time in Db2's form in Spark's: 2024-05-01-10.00.00.123456. -#}
+{#- A trimmed text; a time in Db2's form, 2024-05-01-10.00.00.123456, is turned into Spark's form. -#}
 {%- macro _time_in_spark_form(text) -%}
     {%- set db2 = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9]{2})[.]([0-9]{2})[.]([0-9]{2})([.][0-9]{1,12})?$'" -%}
     {{ return(spark_cdc._call('regexp_replace', ['trim(' ~ text ~ ')', db2, "'$1 $2:$3:$4$5'"])) }}
 {%- endmacro -%}
 
-{#- A text that an expression makes as a value, null if it is not exactly one. What is read in several ways is made once. -#}
+{#- A text, given as an expression, as a value; NULL if it is not exactly a value of the type. If the value needs the text
+    several times, it is evaluated once. -#}
 {%- macro _typed_once(expression, data_type) -%}
     {%- set typed = spark_cdc._typed('text', 'string', data_type) -%}
     {%- if modules.re.findall('\\btext\\b', typed) | length == 1 -%}
@@ -55,7 +56,7 @@ get(
 )
 {%- endmacro -%}
 
-{#- A time as yyyy-MM-dd HH:mm:ss.SSSSSS, in UTC or without a zone. Not date_format, which tells it in the session's zone. -#}
+{#- A time as yyyy-MM-dd HH:mm:ss.SSSSSS, in UTC or without a zone. date_format would use the session's zone. -#}
 {%- macro _time_text(expression, data_type) -%}
     {%- if data_type | lower | trim == 'timestamp_ntz' -%}
         {%- set text = 'cast(' ~ expression ~ ' as string)' -%}

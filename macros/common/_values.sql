@@ -1,7 +1,7 @@
-{#- Values of raw rows: to the declared types, and verbatim for quarantine. -#}
+{#- Values of raw rows: converted to the declared types, and verbatim for quarantine. -#}
 
-{#- A raw value as `data_type`; null if it is not exactly one. Text without a zone is UTC. char and varchar are strings, as in
-    every select: a table that is made of it then takes longer values too. -#}
+{#- A raw value as `data_type`; NULL if it is not exactly a value of that type. Text without a zone is in UTC. char and
+    varchar become strings, as in every select: a table made from it accepts longer values too. -#}
 {%- macro _typed(expression, type_there, data_type) -%}
     {%- set wanted, there = data_type | lower | replace(' ', ''), type_there | lower | replace(' ', '') -%}
     {%- if wanted.startswith(('char(', 'character(', 'varchar(')) -%}
@@ -12,13 +12,14 @@
     {%- elif wanted in ('timestamp', 'timestamp_ltz') and there.startswith(('string', 'varchar', 'char')) -%}
         {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
         {%- set readings = [] -%}
-        {#- what makes a time in UTC of what is no more than a time to the second or its fraction, a date, a time to the minute or
-            the hour, a month, a year: where nothing does, it has a zone of its own -#}
+        {#- Each ending completes a text without a zone to a time in UTC. In this order, the text goes to the second or its
+            fraction, is a date, goes to the minute or the hour, is a month, is a year. If no ending fits, the text has a
+            zone of its own. -#}
         {%- for end in ('Z', 'T00:00:00Z', ':00Z', ':00:00Z', '-01T00:00:00Z', '-01-01T00:00:00Z') -%}
             {%- do readings.append('try_cast(concat(' ~ text ~ ", '" ~ end ~ "') as timestamp)") -%}
         {%- endfor -%}
         {%- do readings.append('try_cast(' ~ text ~ ' as timestamp)') -%}
-        {#- Spark reads a time without a date as one of today -#}
+        {#- Spark reads a time without a date as a time of today -#}
         {{ return(
             "case\n    when " ~ text ~ " rlike '^[+-]?[0-9]{4}'\n        then coalesce(\n            "
             ~ readings | join(',\n            ') ~ '\n        )\nend'
@@ -43,7 +44,7 @@
     {{ return(value) }}
 {%- endmacro -%}
 
-{#- A text that is a whole number but not written as one, such as 5.0 or 1e3. -#}
+{#- A text that is a whole number in another form, such as 5.0 or 1e3. -#}
 {%- macro _whole_number(expression, type_there, data_type, family) -%}
     {%- set text = spark_cdc._bytewise(expression, type_there) -%}
     {%- set number = 'try_cast(' ~ expression ~ ' as decimal(38, 0))' -%}
@@ -62,8 +63,8 @@ case
 end
 {%- endmacro -%}
 
-{#- Whether a text, a number, has no digit but zeros behind so many places. With an exponent: its last digit that is not 0 stands
-    as many places behind the point as it is written at, less the exponent. -#}
+{#- Whether a number, given as text, has only zeros after `places` places of its fraction. With an exponent, the last digit
+    that is not 0 counts: its place as written, less the exponent. -#}
 {%- macro _has_places(text, places) -%}
 if(
     {{ text }} rlike '[eE]',
@@ -83,27 +84,27 @@ if(
 )
 {%- endmacro -%}
 
-{#- Stops where one type is nested and another than is there: a cast loses single values within, and goes by the places of
-    fields, not by their names. -#}
+{#- Stops if two types differ and one of them is nested. A cast would lose single nested values, and it matches fields by
+    position, not by name. -#}
 {%- macro _check_cast(macro_name, name, type_there, data_type) -%}
     {%- set is_same = spark_cdc._spelled(type_there) == spark_cdc._spelled(data_type) -%}
     {%- if not is_same and '<' in type_there ~ data_type -%}
         {{ spark_cdc._stop(
             macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type,
-            'the type that it has there: no value within another is cast. Cast it in a view, and give that view as the relation',
+            'the type ' ~ type_there ~ ': nested types are not cast. Cast it in a view, and give that view as the relation',
             'create view … as select * except (' ~ name ~ '), from_json(' ~ name ~ ", 'array<int>') as " ~ name ~ ' from …'
         ) }}
     {%- endif -%}
     {%- if not is_same and spark_cdc._never_cast(type_there, data_type) -%}
         {{ spark_cdc._stop(
-            macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type ~ ', to which Spark casts no such value',
-            'a type that ' ~ type_there ~ ' can be cast to, or a view that makes ' ~ data_type ~ ' of it and is given as the relation',
+            macro_name, 'the column ' ~ name ~ ' is ' ~ type_there ~ ' and shall be ' ~ data_type ~ ', to which Spark never casts ' ~ type_there,
+            'a type that ' ~ type_there ~ ' can be cast to; or convert it to ' ~ data_type ~ ' in a view, and give that view as the relation',
             'create view … as select * except (' ~ name ~ '), to_date(cast(' ~ name ~ " as string), 'yyyyMMdd') as " ~ name ~ ' from …'
         ) }}
     {%- endif -%}
 {%- endmacro -%}
 
-{#- Whether Spark casts no value of one type to another, in ANSI mode: it stops the query. -#}
+{#- Whether Spark never casts a value of one type to another: in ANSI mode such a cast stops the query. -#}
 {%- macro _never_cast(type_there, data_type) -%}
     {%- set never = {
         'integer': ['date', 'timestamp_ntz', 'binary'],
@@ -125,7 +126,8 @@ if(
     {{ return(kinds[1] in never.get(kinds[0], [])) }}
 {%- endmacro -%}
 
-{#- Whether a cast, `value`, neither rounds nor cuts: false or null where it does; none where it cannot. -#}
+{#- Whether the cast `value` neither rounds nor truncates, as SQL: false or NULL if it does. Returns none if the cast never
+    does. -#}
 {%- macro _is_exact(expression, type_there, value, data_type) -%}
     {%- set there, wanted = spark_cdc._type_facts(type_there), spark_cdc._type_facts(data_type) -%}
     {%- if there.family == 'text' -%}
@@ -133,10 +135,10 @@ if(
         {%- if wanted.family == 'decimal' -%}
             {{ return(spark_cdc._has_places(text, wanted.scale)) }}
         {%- elif wanted.family == 'date' -%}
-            {#- Spark passes over all that comes behind a date -#}
+            {#- Spark ignores everything after a date -#}
             {{ return(text ~ " rlike '^ *[^ T]+([ T][ 0:.+-]*Z? *)?$'") }}
         {%- elif wanted.family == 'timestamp' -%}
-            {#- one without a zone, of a text that has one -#}
+            {#- a timestamp_ntz cannot keep the zone of a text -#}
             {{ return(text ~ " rlike '^ *[+-]?[0-9]{4}[0-9-]*([ T][0-9:.]*)? *$'") }}
         {%- elif wanted.family == 'floating' -%}
             {{ return('abs(' ~ value ~ ") <> cast('infinity' as double)\nor " ~ text ~ " rlike '(?i)inf'") }}
@@ -153,14 +155,14 @@ if(
         or (there.family in ('integer', 'decimal', 'floating') and wanted.family in ('boolean', 'timestamp')) -%}
         {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
         {%- set is_same = 'try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression -%}
-        {#- the first number that is too large for a bigint is one of the largest, to Spark -#}
+        {#- Spark casts the first number that is too large for a bigint to the largest bigint -#}
         {%- set is_large = there.family == 'floating' and wanted.family == 'integer' -%}
         {{ return(is_same ~ ('\nand ' ~ expression ~ ' < 9223372036854775808D' if is_large)) }}
     {%- endif -%}
     {{ return(none) }}
 {%- endmacro -%}
 
-{#- A raw value that is not NULL as text to be shown, the same in each session. -#}
+{#- A raw value that is not NULL, as text to show. It is the same in each session. -#}
 {%- macro _as_text(expression, data_type) -%}
     {%- set family = spark_cdc._type_facts(data_type).family -%}
     {%- if family == 'text' -%}
@@ -178,8 +180,9 @@ if(
     {{ return('cast(' ~ expression ~ ' as string)') }}
 {%- endmacro -%}
 
-{#- What `detail` says of a bad_value: the column and the value of the first one, and how many there are. `values` is a list of
-    {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Evaluated outside the code that Spark generates; see _qlik_names_where. -#}
+{#- The `detail` of a bad_value: the column and the value of the first bad value, and how many there are. `values` is a list
+    of {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Spark evaluates it outside of its generated code; see _qlik_names_where.
+    -#}
 {%- macro _bad_value_detail(values) -%}
     {%- if not values -%}{{ return('cast(null as string)') }}{%- endif -%}
     {%- set lines = [] -%}
@@ -212,8 +215,8 @@ get(
 )
 {%- endmacro -%}
 
-{#- A type in one spelling, to be compared: Spark has several names for some, writes those of fields without quotes, and takes
-    a char or varchar for a string; their lengths count only `with_lengths`. -#}
+{#- A type in one spelling, for comparisons. Spark has several names for some types, writes names of fields without quotes,
+    and treats char and varchar as strings. Lengths count only `with_lengths`. -#}
 {%- macro _spelled(data_type, with_lengths=false) -%}
     {%- set spelling = namespace(text=data_type | lower) -%}
     {%- for pattern, name in {
@@ -229,7 +232,7 @@ get(
     {{ return(modules.re.sub('[\\s`:]', '', spelling.text)) }}
 {%- endmacro -%}
 
-{#- What kind of type it is, none for those not asked about, and how many places a number of it has behind the point. -#}
+{#- The family of a type, and how many decimal places it has. Other types have the family none. -#}
 {%- macro _type_facts(data_type) -%}
     {%- set families = {
         'text': ('string', 'varchar', 'char', 'character'),
@@ -248,12 +251,12 @@ get(
     {{ return(facts) }}
 {%- endmacro -%}
 
-{#- A value of `data_type` as what equals another only if it is the same, where a collation calls more texts equal. -#}
+{#- A value of `data_type` for exact comparison: texts that are equal only under their collation differ. -#}
 {%- macro _bytewise(expression, data_type) -%}
     {{ return('cast(' ~ expression ~ ' as string collate utf8_binary)' if ' collate ' in data_type | lower else expression) }}
 {%- endmacro -%}
 
-{#- Whether two rows, structs with columns of these types, a dict, hold the same values. -#}
+{#- Whether two rows hold the same values. Rows are structs, and `types` is a dict of column -> type. -#}
 {%- macro _is_same_row(left, right, types) -%}
 {{ left }} <=> {{ right }}
     {%- for name, data_type in types.items() if ' collate ' in data_type | lower %}
@@ -263,7 +266,8 @@ and {{ spark_cdc._bytewise(left ~ column, data_type) }}
     {%- endfor %}
 {%- endmacro -%}
 
-{#- The raw row as JSON, binary as hex, times with their microseconds, NULLs kept. `columns` as columns_of gives them. -#}
+{#- The raw row as JSON: binary as hexadecimal text, times with microseconds, NULLs kept. `columns` is what columns_of
+    returns. -#}
 {%- macro raw_json(columns) -%}
     {%- set fields = [] -%}
     {%- for name, data_type in columns.items() -%}
@@ -281,7 +285,7 @@ to_json(
 )
 {%- endmacro -%}
 
-{#- What to_json has to be told, to leave no part of a time out and to write it the same in each session. -#}
+{#- The options of to_json that keep times complete, and the same in each session. -#}
 {%- macro _json_times() -%}
     {%- set time = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS" -%}
 'timeZone', 'UTC',
@@ -289,8 +293,8 @@ to_json(
 'timestampNTZFormat', {{ spark_cdc._literal(time) }}
 {%- endmacro -%}
 
-{#- A value with all binary in it as hexadecimal text, which to_json writes as base64: itself, in the fields of structs, in
-    arrays and maps. None where the type cannot be read: Spark writes the names of fields without quotes. -#}
+{#- A value in which all binary is hexadecimal text, also in structs, arrays and maps. to_json would write base64. None if
+    the type cannot be parsed: Spark writes names of fields without quotes. -#}
 {%- macro _with_hex(value, data_type, depth=0) -%}
     {%- set nested = modules.re.fullmatch('(?is)\\s*(array|map|struct)\\s*<(.*)>\\s*', data_type) -%}
     {%- if modules.re.fullmatch('(?is)\\s*binary(\\s+not\\s+null)?(\\s+comment\\b.*)?', data_type) -%}
@@ -308,7 +312,7 @@ to_json(
             {%- if found is none -%}{{ return(none) }}{%- endif -%}
             {%- set name = found.group(1) -%}
             {%- set name = name[1:-1] | replace('``', '`') if name.startswith('`') else name -%}
-            {#- not with a point: a column may have the name of its relation -#}
+            {#- not with a dot: a column may have the name of its relation -#}
             {%- set part = spark_cdc._with_hex(value ~ '[' ~ spark_cdc._literal(name) ~ ']', found.group(2), depth) -%}
             {%- do parts.append(none if part is none else spark_cdc._literal(name) ~ ', ' ~ part) -%}
         {%- endfor -%}
@@ -330,14 +334,14 @@ to_json(
     )) }}
 {%- endmacro -%}
 
-{#- A call of a function, an argument a line. -#}
+{#- A call of a function, with one argument on each line. -#}
 {%- macro _call(name, arguments) -%}
     {%- set lines = arguments | join(',\n') -%}
     {{ return(name ~ '(\n    ' ~ (lines | indent(4)) ~ '\n)') }}
 {%- endmacro -%}
 
-{#- The types within a nested one, or the fields of a struct: cut at the commas that are in no brackets and no quotes. Nothing
-    where these do not close. -#}
+{#- The types within a nested type, or the fields of a struct: split at commas outside of brackets and quotes. Empty if these
+    are not closed. -#}
 {%- macro _split_type(inner) -%}
     {%- set parts, open = [''], namespace(brackets=0, quoted=false, closed_too_often=false) -%}
     {%- for character in inner -%}
@@ -355,7 +359,7 @@ to_json(
     {{ return([] if open.brackets or open.quoted or open.closed_too_often else parts) }}
 {%- endmacro -%}
 
-{#- The run that writes: later runs compare greater. -#}
+{#- The value of cdc_batch for this run. Later runs have greater values. -#}
 {%- macro _batch() -%}
     {{ return(run_started_at.strftime('%Y-%m-%dT%H:%M:%S.%fZ')) }}
 {%- endmacro -%}

@@ -1,6 +1,7 @@
-{#- Capture tables that have the key alone: one event a key, at the position of its last row, with the values of `base`. -#}
+{#- Capture tables that have only the key: one event for each key, at the position of its last row, with the values of
+    `base`. -#}
 
-{#- CTEs: rows with cdc_key, the key as it is compared with that of `base`. -#}
+{#- The CTE `keyed`: rows with cdc_key, which is compared with the keys of `base`. -#}
 {%- macro _db2_keys(spec, rows) -%}
     {%- set key = [] -%}
     {%- for name in spec.key -%}
@@ -18,8 +19,8 @@ keyed as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `answered_keys`: what `base` says of each key. In an increment that is what was asked before it, of the rows of a key: see
-    _answers_db2_capture_table. -#}
+{#- CTEs to `answered_keys`: what `base` says about each key. An increment takes it from `spec.answers`, where an answer
+    belongs to the rows of its key: see _answers_db2_capture_table. -#}
 {%- macro _db2_answered_keys(spec) -%}
     {%- if spec.answers -%}
 answered_keys as (
@@ -43,7 +44,7 @@ answered_keys as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The change events. -#}
+{#- The change events of a table with `base`. -#}
 {%- macro _db2_events_with_base(spec) -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}
@@ -94,7 +95,7 @@ in_order_of_keys as (
     select
         *,
         lead(cdc_sequence) over of_key is null as cdc_is_last,
-        -- pairs are found among the rows of a key in a commit
+        -- a pair is a delete and an insert in one commit, one after the other among the rows of the key
         lag(cdc_operation) over of_key <=> 'D' and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
     from placed
     window of_key as (partition by cdc_key order by cdc_sequence)
@@ -127,7 +128,7 @@ answered as (
 }), 'joined', table) }}
 {%- endmacro -%}
 
-{#- What an event is whose values are looked up: `base` decides whether the row is there. -#}
+{#- The operation of an event with looked-up values: `base` decides whether the row exists. -#}
 {%- macro _db2_operation_of_answer() -%}
 case
     when cdc_answer is null then 'delete'
@@ -138,8 +139,9 @@ end
 {%- endmacro -%}
 
 
-{#- What `base` answers to each key: cdc_question is its rows, so that it keeps its answer until one joins or leaves them. And the
-    anchor of each time of a full refresh, which all changes tell: an increment reads a few. -#}
+{#- The answer of `base` for each key. cdc_question identifies the rows of the key, so the answer stays until a row joins or
+    leaves them. It also has the anchor of each time of a full refresh: these depend on all changes, and an increment reads
+    only a few. -#}
 {%- macro _answers_db2_capture_table(spec) -%}
     {%- set content = ['cdc_place', 'cdc_intentseq', 'cdc_operation'] -%}
     {%- for name in spark_cdc._db2_told(spec) if name in spec.headers -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
@@ -213,7 +215,7 @@ from load_times
 {%- endif %}
 {%- endmacro -%}
 
-{#- The groups whose rows are in quarantine because of a row of `base` that is mended or gone by now. -#}
+{#- The groups in quarantine because of a bad row of `base` that is corrected or gone by now. -#}
 {%- macro _db2_unanswered_groups(spec) -%}
 with waiting_keys as (
     select

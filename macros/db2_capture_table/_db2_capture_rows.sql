@@ -1,11 +1,11 @@
-{#- From raw rows to the rows of a capture table: each judged by itself, then with those that have its position. -#}
+{#- From raw rows to the rows of a capture table. Each is judged on its own, then together with the rows at its position. -#}
 
 {#- COMMITSEQ and INTENTSEQ of the rows of a full refresh. -#}
 {%- macro _db2_load_constants() -%}
     {{ return({'COMMITSEQ': '0' * 31 ~ '1', 'INTENTSEQ': '0' * 32}) }}
 {%- endmacro -%}
 
-{#- Whether a row is one of a full refresh, by its sequences: as text, or, after `X`, as bytes. -#}
+{#- Whether a row belongs to a full refresh, by its canonical sequences: as text, or, after `X`, as bytes. -#}
 {%- macro _db2_is_load(commitseq, intentseq, operation, bytes='') -%}
     {%- set load = spark_cdc._db2_load_constants() -%}
     {{ return(
@@ -20,13 +20,14 @@
     {{ return(spark_cdc._db2_sequence(spark_cdc._quote(column), spec.raw_columns[column])) }}
 {%- endmacro -%}
 
-{#- Whether a place is one of a row of a full refresh: it is longer than a commit. -#}
+{#- Whether a place belongs to a row of a full refresh: such a place is longer than a commit. -#}
 {%- macro _db2_is_load_place(place='cdc_place') -%}
     {{ return('octet_length(' ~ place ~ ') > 16') }}
 {%- endmacro -%}
 
-{#- CTEs to `well_formed`, the rows that are well formed by themselves, with their place: what is brought together. That is the commit
-    of a change. A row of a full refresh has a place of its own, which ends its cdc_sequence: L, its time and its key. -#}
+{#- CTEs to `well_formed`: the rows that are well formed on their own, with cdc_place, by which rows are brought together.
+    The place of a change is its commit. A row of a full refresh has a place of its own, the end of its cdc_sequence: L, its
+    time and its key. -#}
 {%- macro _db2_capture_rows(spec, as_delivered=false) -%}
     {%- set of_commit = spark_cdc._db2_of_commit(spec.headers, spec.raw_columns) -%}
     {%- set operation, sequences = spark_cdc._quote(spec.headers.OPERATION), {} -%}
@@ -93,7 +94,7 @@ with raw as (
             {{ rows | join(',\n') | indent(12) }}
         ) as cdc_row,
         {%- if befores %}
-        -- of updates alone: of a delete they repeat the row
+        -- only of updates: in a delete they repeat the row
         case
             when {{ operation }} = 'U'
                 then named_struct(
@@ -102,7 +103,7 @@ with raw as (
         end as cdc_before,
         {%- endif %}
         {%- if collated %}
-        -- texts that their collation calls equal make different rows
+        -- texts that are equal only under their collation make different rows
         array(
             {{ collated | join(',\n') | indent(12) }}
         ) as cdc_bytes,
@@ -153,13 +154,13 @@ well_formed as (
 )
 {%- endmacro -%}
 
-{#- A sequence as it is shown in quarantine. -#}
+{#- A sequence as quarantine shows it. -#}
 {%- macro _db2_as_written(spec, name) -%}
     {%- set column = spec.headers[name] -%}
     {{ return(spark_cdc._as_text(spark_cdc._quote(column), spec.raw_columns[column])) }}
 {%- endmacro -%}
 
-{#- The end of the sequence of a row of a full refresh, behind the anchor. -#}
+{#- The place of a row of a full refresh: the part of its sequence after the anchor. -#}
 {%- macro _db2_place_of_load(spec, key_text) -%}
     {%- set digits = "'" ~ '0' * 20 ~ "'" -%}
     {%- if 'LOGMARKER' in spec.headers -%}
@@ -170,9 +171,9 @@ well_formed as (
     ) ~ ' as binary\n)') }}
 {%- endmacro -%}
 
-{#- CTEs from `well_formed` to `positions`: whether a row is the first of its position, and whether those of its position differ. These
-    windows have the partitions and the order of the one that finds pairs: all of them share one shuffle and one sort. What a row says
-    is a struct until then, which is shuffled once. -#}
+{#- CTEs from `well_formed` to `positions`: whether a row is the first at its position, and whether the rows at its position
+    differ. These windows have the partitions and the order of the window that finds pairs, so all of them share one shuffle
+    and one sort. Until then, the content of a row is one struct, which is shuffled once. -#}
 {%- macro _db2_positions(spec) -%}
 bucketed as (
     select
@@ -219,8 +220,8 @@ distinct_rows as (
 )
 {%- endmacro -%}
 
-{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit by then. There are few
-    such times: changes are compared with them, and never with the rows of a full refresh. -#}
+{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit up to that
+    time. There are few such times. Changes are compared with the times, and never with the rows of a full refresh. -#}
 {%- macro _db2_load_times(spec) -%}
 load_clocks as (
     select distinct cdc_content.cdc_logmarker as cdc_load_at
@@ -235,7 +236,7 @@ load_intervals as (
     from load_clocks
 ),
 
--- of the commits between two full refreshes the last
+-- the last commit between two full refreshes
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
@@ -262,7 +263,7 @@ load_times as (
 )
 {%- endmacro -%}
 
-{#- A CTE of the unit of work: one row for each commit, the smallest, NULL behind every value. -#}
+{#- CTEs to `units`, the unit of work: the smallest row of each commit. NULL counts as greater than every value. -#}
 {%- macro _db2_units(spec) -%}
     {%- set types = spec.input_columns.unit_of_work -%}
     {%- set commitseq = spark_cdc._db2_sequence_bytes(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}

@@ -1,12 +1,12 @@
-{#- What is known of a capture table before a row is read. Source: "SQL Replication Guide and Reference", chapters on registering
-    tables and on the control tables of Capture. -#}
+{#- The spec of a capture table. Source: "SQL Replication Guide and Reference", chapters on registering tables and on the
+    control tables of Capture. -#}
 
-{#- The columns of a capture table, and of a unit of work, that are no columns of the source. -#}
+{#- The columns of a capture table, and of a unit of work, that do not come from the source table. -#}
 {%- macro _db2_capture_headers() -%}
     {{ return(['COMMITSEQ', 'INTENTSEQ', 'OPERATION', 'LOGMARKER', 'UOWID', 'AUTHID', 'APPLY_QUAL']) }}
 {%- endmacro -%}
 
-{#- The facts of a capture table, as a dict; bad arguments stop here. -#}
+{#- The spec of a capture table: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_db2_capture_table(
     relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none
 ) -%}
@@ -15,7 +15,7 @@
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
     {%- if before_prefix is not none and before_prefix is not string -%}
         {{ spark_cdc._stop(
-            me, 'before_prefix is ' ~ before_prefix, 'the prefix of the names of before columns as text, or none where there are none',
+            me, 'before_prefix is ' ~ before_prefix, 'the prefix of before columns as text, or none if the table has no before columns',
             "before_prefix='B_'"
         ) }}
     {%- endif -%}
@@ -55,14 +55,14 @@
     }) }}
 {%- endmacro -%}
 
-{#- The columns of a relation whose names begin with IBMSNAP_, by what follows: a dict of name -> column. Those of wrong types, and
-    those that are `needed` and missing, stop. -#}
+{#- The columns of a relation whose names begin with IBMSNAP_, as a dict of the rest of the name -> column. Stops for wrong
+    types, and if `needed` columns are missing. -#}
 {%- macro _db2_capture_headers_of(me, relation, in_relation, needed, example) -%}
     {%- set headers, missing = {}, [] -%}
     {%- for name in in_relation if name[:8] | upper == 'IBMSNAP_' and name[8:] | upper in spark_cdc._db2_capture_headers() -%}
         {%- if name[8:] | upper in headers -%}
             {{ spark_cdc._stop(
-                me, relation ~ ' has ' ~ headers[name[8:] | upper] ~ ' and ' ~ name, 'names that differ in more than their case', example
+                me, relation ~ ' has ' ~ headers[name[8:] | upper] ~ ' and ' ~ name, 'names that differ in more than case', example
             ) }}
         {%- endif -%}
         {%- do headers.update({name[8:] | upper: name}) -%}
@@ -90,8 +90,8 @@
     {{ return(headers) }}
 {%- endmacro -%}
 
-{#- The key and the columns of the table; for those that are read from the relation their columns there, and the before columns.
-    `columns` are none where they are those of the relation. -#}
+{#- The key and the columns of the table. For columns that are read from the relation, also their names there, and their
+    before columns. Without `columns`, the table has the columns of the relation. -#}
 {%- macro _db2_capture_columns(me, in_relation, key, columns, prefix, key_columns, has_base, example) -%}
     {%- set data, spelled, befores_there = [], {}, [] -%}
     {%- for name in in_relation if name[:8] | upper != 'IBMSNAP_' -%}
@@ -118,7 +118,7 @@
             {%- set called = name if of_key.get(name, name) | lower == name | lower else of_key[name] -%}
             {%- if called in table -%}
                 {{ spark_cdc._stop(
-                    me, 'two columns are named ' ~ called ~ ': one of the table, and ' ~ name ~ ' of the key', 'columns that name what is read',
+                    me, 'two columns are named ' ~ called ~ ': a column of the table, and ' ~ name ~ ' of the key', 'columns, a dict of the columns to read',
                     "columns={'" ~ called ~ "': 'bigint'}"
                 ) }}
             {%- endif -%}

@@ -1,7 +1,7 @@
-{#- What the decoder of capture tables makes of distinct rows: events, and rows in quarantine. -#}
+{#- What the decoder of capture tables makes from distinct rows: events, and rows in quarantine. -#}
 
-{#- CTEs to `paired`: the rows that make an event each. A delete that is followed at once, in its commit, by an insert of the same key
-    is the half of an update. -#}
+{#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
+    the same commit, is half of an update. -#}
 {%- macro _db2_paired_rows(spec) -%}
     {%- set key, deleted, inserted, fields = [], [], [], [] -%}
     {%- for name in spec.key -%}
@@ -76,8 +76,8 @@ paired as (
 )
 {%- endmacro -%}
 
-{#- CTEs from `rows` to `joined`: with the unit of work of each row, and the anchor of each row of a full refresh. A row is
-    brought to its commit by its place: no row of a full refresh has that one. -#}
+{#- CTEs from `rows` to `joined`: the rows with their unit of work. They are joined by cdc_place, which for a row of a full
+    refresh matches no commit. With `has_times`, also the anchor of each row of a full refresh. -#}
 {%- macro _db2_joined(spec, rows, has_times=false) -%}
     {%- set joins = [] -%}
     {%- if spec.inputs -%}
@@ -109,7 +109,7 @@ joined as (
 )
 {%- endmacro -%}
 
-{#- The position of a row of `joined`, and its commit's. -#}
+{#- The sequence of a row of `joined`, and the sequence of its commit. -#}
 {%- macro _db2_sequence_of_row(spec) -%}
     {%- set zeros = "'" ~ '0' * 32 ~ "'" -%}
     {%- set anchor = 'coalesce(cdc_anchor, ' ~ zeros ~ ')' if 'LOGMARKER' in spec.headers else zeros -%}
@@ -119,7 +119,7 @@ joined as (
     }) }}
 {%- endmacro -%}
 
-{#- What every event has, whether with `base` or without. -#}
+{#- What every event has, with or without `base`. -#}
 {%- macro _db2_of_event(spec) -%}
     {%- set told, metadata = {}, ["'intentseq', hex(cdc_intentseq)"] -%}
     {%- for name in spark_cdc._db2_told(spec) -%}
@@ -136,7 +136,7 @@ joined as (
     })) }}
 {%- endmacro -%}
 
-{#- What an event is. -#}
+{#- The operation of an event. -#}
 {%- macro _db2_operation() -%}
 case
     when cdc_is_load then 'load'
@@ -146,8 +146,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The columns that an update changed: of a pair, and of a row whose every column has a before column. By `filter`, which Spark
-    evaluates outside the code that it generates; see _qlik_names_where. -#}
+{#- The columns that an update changed. They are known for a pair, and for a row if every column has a before column. Spark
+    evaluates `filter` outside of its generated code; see _qlik_names_where. -#}
 {%- macro _db2_changed_columns(spec) -%}
     {%- set names = [] -%}
     {%- for name, data_type in spec.columns.items() -%}
@@ -169,7 +169,7 @@ end
 {%- endmacro -%}
 
 
-{#- CTEs to `judged`: every delivery, with the reason why it is in quarantine. -#}
+{#- CTEs to `judged`: every delivery, with the reason if it is in quarantine. -#}
 {%- macro _db2_judged(spec) -%}
     {%- set has_base = spec.lookups.base -%}
 {{ spark_cdc._db2_capture_rows(spec, as_delivered=true) }},
@@ -219,7 +219,7 @@ judged as (
 )
 {%- endmacro -%}
 
-{#- What a person needs to see beside the reason. -#}
+{#- The text of `detail`: what a person needs to see with the reason. -#}
 {%- macro _db2_detail(spec) -%}
     {%- set commitseq, intentseq = spec.headers.COMMITSEQ, spec.headers.INTENTSEQ -%}
 case cdc_reason

@@ -1,7 +1,7 @@
-{#- Values of capture tables: sequences, and what a row says of its commit. -#}
+{#- Values of capture tables: sequences, and what a row says about its commit. -#}
 
-{#- A sequence in its canonical form: hexadecimal digits in upper case, with zeros on the left to 32 characters; NULL where it is
-    none. Db2 10 widened 10 bytes to 16 with zeros on the left, so both widths are in one order. -#}
+{#- A sequence in its canonical form: 32 hexadecimal digits in upper case, with zeros on the left; NULL if it is not a
+    sequence. Db2 10 widened 10 bytes to 16 with zeros on the left, so both widths sort together. -#}
 {%- macro _db2_sequence(expression, type_there) -%}
     {%- set family = spark_cdc._type_facts(type_there).family -%}
     {%- if type_there | lower == 'binary' -%}
@@ -33,7 +33,7 @@ end
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The same as 16 bytes: half of what the text takes where rows are shuffled and sorted. -#}
+{#- The same sequence as 16 bytes: half of the text's bytes in shuffles and sorts. -#}
 {%- macro _db2_sequence_bytes(expression, type_there) -%}
     {%- if type_there | lower == 'binary' -%}
         {{ return(
@@ -43,7 +43,8 @@ end
     {{ return(spark_cdc._call('unhex', [spark_cdc._db2_sequence(expression, type_there)])) }}
 {%- endmacro -%}
 
-{#- The hexadecimal digits in a trimmed text: 0x…, x'…', with colons, or base64, which has to end in `=` to be told from them. -#}
+{#- The hexadecimal digits in a trimmed text: 0x…, x'…', with colons, or base64. Base64 has to end in `=`, which tells it
+    from hexadecimal digits. -#}
 {%- macro _db2_hex_digits(text) -%}
 case
     when {{ text }} rlike '^[0-9A-Za-z+/]+={1,2}\\z' and length({{ text }}) % 4 = 0
@@ -54,7 +55,7 @@ case
 end
 {%- endmacro -%}
 
-{#- A transaction id as hexadecimal text; what cannot be read so stays as it is, in upper case. -#}
+{#- A transaction id as hexadecimal text. A text that cannot be read as such stays as it is, in upper case. -#}
 {%- macro _db2_transaction_id(expression, type_there) -%}
     {%- set family = spark_cdc._type_facts(type_there).family -%}
     {%- if type_there | lower == 'binary' -%}
@@ -66,8 +67,8 @@ end
     {{ return('upper(' ~ spark_cdc._call('coalesce', [spark_cdc._db2_hex_digits(text), text]) ~ ')') }}
 {%- endmacro -%}
 
-{#- A value of the capture table as one of its type; NULL if it is not exactly one. Of the ways to write a value, only the ones that a
-    cast takes: `1.0` is no int, and `0x00` no hexadecimal digits. -#}
+{#- A value of the capture table as `data_type`; NULL if it is not exactly a value of that type. Only forms that a cast
+    accepts are valid: `1.0` is not an int, and `0x00` is not hexadecimal. -#}
 {%- macro _db2_value(expression, type_there, data_type) -%}
     {%- set facts = spark_cdc._type_facts(data_type) -%}
     {%- if spark_cdc._type_facts(type_there).family == 'text' -%}
@@ -80,7 +81,8 @@ end
     {{ return(spark_cdc._typed(expression, type_there, data_type)) }}
 {%- endmacro -%}
 
-{#- What a row of the relation, or of the unit of work, says of its commit, as a dict of name -> SQL. `headers` are its columns. -#}
+{#- What a row of the relation, or of the unit of work, says about its commit, as a dict of name -> SQL. `headers` has its
+    columns. -#}
 {%- macro _db2_of_commit(headers, types) -%}
     {%- set values = {} -%}
     {%- for name, column in headers.items() -%}
@@ -96,7 +98,7 @@ end
     {{ return(values) }}
 {%- endmacro -%}
 
-{#- Which of the columns of a commit an event has: of the relation, or else of the unit of work. -#}
+{#- Which columns about its commit an event has. They come from the relation, or else from the unit of work. -#}
 {%- macro _db2_told(spec) -%}
     {%- set told = [] -%}
     {%- for name in ('LOGMARKER', 'UOWID', 'AUTHID', 'APPLY_QUAL') if name in spec.headers or name in spec.joined -%}

@@ -27,7 +27,7 @@
 {%- endmacro -%}
 
 
-{#- The rows that are no events, for `quarantine`. -#}
+{#- The rows that are refused, with their reasons, for `quarantine`. -#}
 {%- macro _quarantine_db2_capture_table(spec) -%}
 {{ spark_cdc._db2_judged(spec) }}
 
@@ -54,8 +54,9 @@ from judged
 {%- endmacro -%}
 
 
-{#- Without `base` the rows of a commit matter for each other, and its unit of work for them; with `base` those of a key, and rows that
-    have one position. Full refreshes depend on all changes before them: see _db2_anchors_move. -#}
+{#- Without `base`, the rows of a commit depend on each other and on their unit of work. With `base`, the rows of a key
+    depend on each other, and so do rows at one position. Full refreshes depend on all changes before them: see
+    _db2_anchors_move. -#}
 {%- macro _dependencies_db2_capture_table(spec) -%}
     {%- set commitseq, intentseq = spark_cdc._db2_raw_sequence(spec, 'COMMITSEQ'), spark_cdc._db2_raw_sequence(spec, 'INTENTSEQ') -%}
     {%- set operation = spark_cdc._quote(spec.headers.OPERATION) -%}
@@ -97,8 +98,8 @@ from judged
     }) }}
 {%- endmacro -%}
 
-{#- A select that has a row where new rows can move the place of a full refresh: other loads, a change that was committed before one,
-    or a row of a commit up to the last one that is an anchor, which may be in conflict now. -#}
+{#- A select that has a row if new rows can move the place of a full refresh. Such rows are other loads, and changes that
+    were committed before a load. A row of a commit up to the last anchor counts too: this commit may be in conflict now. -#}
 {%- macro _db2_anchors_move(spec) -%}
 {{ spark_cdc._db2_capture_rows(dict(spec, relation=spec.new_rows)) }},
 
@@ -116,7 +117,7 @@ loads as (
     from {{ spec.built }}
     where cdc_operation = 'load' and cdc_metadata.logmarker is not null
     {%- else %}
-    -- quarantine knows no anchors
+    -- quarantine has no anchors
     select
         cast(null as timestamp) as cdc_load_at,
         cast(null as string) as cdc_anchor

@@ -1,7 +1,7 @@
-{#- What is known of a log table before a row is read. Source: "Net Search Extender Administration and User's Guide", "Log table
-    view"; Db2 documentation, "SYSIBMTS.TSSTAGING view". -#}
+{#- The spec of a log table. Source: "Net Search Extender Administration and User's Guide", "Log table view"; Db2
+    documentation, "SYSIBMTS.TSSTAGING view". -#}
 
-{#- The facts of a log and its table, as a dict; bad arguments stop here. -#}
+{#- The spec of a log and its table: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_db2_log_table(relation, key, base, key_columns=none, columns=none, source_timezone=none) -%}
     {%- set me = 'db2_log_table' -%}
     {%- set example = "{{ spark_cdc.db2_log_table(source('db2', 'orders__log'), key=['order_id'], base=source('db2', 'orders')) }}" -%}
@@ -10,7 +10,7 @@
     {%- if base is none or base is undefined -%}
         {{ spark_cdc._stop(
             me, 'base is ' ~ ('not defined' if base is undefined else base),
-            'the relation with the rows of the table as they are: the log has only their keys', example
+            'the relation with the current rows of the table: the log has only their keys', example
         ) }}
     {%- endif -%}
     {%- set facts = spark_cdc._base_facts(me, base, columns, example) -%}

@@ -1,8 +1,8 @@
-{#- What the decoder of log tables is made of: from log rows to keys, and from keys to events.
+{#- The parts of the decoder of log tables: from log rows to keys, and from keys to events.
 
-    An event keeps what `base` last answered until a row of its key is new. So an increment tells new rows from those that are
-    delivered again, and takes the answer of a key that has none of the first kind from the model. Only what is bad in `base` is
-    kept beside the model: it is asked again in each run. -#}
+    An event keeps the last answer of `base` until its key has a new row. So an increment tells new rows from rows that are
+    delivered again. For a key without new rows, it takes the answer from the model. Only keys with bad values in `base` are
+    in a side table: each run asks for them again. -#}
 
 {#- OPERATION as a number: 0 insert, 1 update, 2 delete. -#}
 {%- macro _db2_log_operation(spec) -%}
@@ -19,14 +19,14 @@ case trim({{ spark_cdc._bytewise(column, type_there) }})
 end
 {%- endmacro -%}
 
-{#- A column of the key, from the log, as a value of its type. -#}
+{#- A key column of the log as a value of its type. -#}
 {%- macro _db2_log_key_value(spec, name) -%}
     {%- set there = spec.key_columns[name] -%}
     {{ return(spark_cdc._key_value(spark_cdc._quote(there), spec.raw_columns[there], spec.columns[name])) }}
 {%- endmacro -%}
 
-{#- CTEs to `log_rows`: each delivery, with the reason why it is refused by itself. With `tells_new` the new ones are there once
-    more, as cdc_is_new. -#}
+{#- CTEs to `log_rows`: each delivery, with the reason if it is refused on its own. With `tells_new`, each new delivery
+    occurs a second time, marked with cdc_is_new. -#}
 {%- macro _db2_log_rows(spec, as_delivered=false, tells_new=false) -%}
     {%- set operation, time = spark_cdc._quote(spec.log.operation), spark_cdc._quote(spec.log.time) -%}
     {%- set keys, null_keys, bad_keys, logged = [], [], [], [] -%}
@@ -97,9 +97,9 @@ log_rows as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `logged_keys`, one row a key. A row is a number, microseconds and operation: the greatest is of the last time. With
-    the operations turned round it is the other end of those at one time. With `tells_new`, cdc_is_changed says whether a row of the
-    key was not read before. -#}
+{#- CTEs to `logged_keys`, one row for each key. A log row is one number of microseconds and operation; the greatest has the
+    last time. Turned numbers have the operations in reverse order, and give the other end of the rows at one time. With
+    `tells_new`, cdc_is_changed says whether the key has a row that was not read before. -#}
 {%- macro _db2_log_keys(spec, tells_new=false) -%}
 used_rows as (
     select
@@ -141,12 +141,12 @@ logged_keys as (
 )
 {%- endmacro -%}
 
-{#- CTEs: the events that the model has of keys whose rows are not new. -#}
+{#- CTEs to `kept_events`: the model's events of keys without new rows. -#}
 {%- macro _db2_log_kept_events(spec) -%}
     {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set column = spark_cdc._bytewise(spark_cdc._quote(name), spec.columns[name]) -%}
-        {#- not each table format has small integers -#}
+        {#- not every table format has small integers -#}
         {%- if spark_cdc._type_facts(spec.columns[name]).family == 'integer' -%}
             {%- set column = 'cast(' ~ column ~ ' as ' ~ spec.columns[name] ~ ')' -%}
         {%- endif -%}
@@ -176,7 +176,7 @@ kept_events as (
 )
 {%- endmacro -%}
 
-{#- The CTE `events`: the keys with what answers them. -#}
+{#- The CTE `events`: the keys with their answers. -#}
 {%- macro _db2_log_events(spec) -%}
     {%- set is_gone = 'base_rows.cdc_key is null' -%}
     {%- if spec.built -%}
@@ -197,7 +197,7 @@ events as (
         end as cdc_last_operation,
         case
             when {{ is_gone }} then 'delete'
-            -- of the first rows none has an operation greater than 0
+            -- the first rows are all inserts
             when logged_keys.cdc_first_turned & 3 = 2 then 'insert'
             else 'update'
         end as cdc_operation
@@ -210,7 +210,7 @@ events as (
             logged_keys.cdc_key = kept_events.cdc_key
             and not logged_keys.cdc_is_changed
     {%- endif %}
-    -- not where base has only rows with bad values
+    -- a key of which base has only rows with bad values has no event
     where
         base_rows.cdc_key is null
         or base_rows.cdc_row is not null
@@ -247,7 +247,7 @@ bad_keys as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `deliveries`: each delivery with its reason, that of its row in `base` included. -#}
+{#- CTEs to `deliveries`: each delivery with its reason, also if the reason is its row in `base`. -#}
 {%- macro _db2_log_deliveries(spec, as_delivered=false) -%}
     {%- set is_asked = spark_cdc._uncertain_columns(spec) -%}
 {{ spark_cdc._db2_log_rows(spec, as_delivered) }},
@@ -275,7 +275,7 @@ deliveries as (
 )
 {%- endmacro -%}
 
-{#- What a person needs to see beside the reason. -#}
+{#- The text of `detail`: what a person needs to see with the reason. -#}
 {%- macro _db2_log_detail(spec) -%}
     {%- set null_keys = [] -%}
     {%- set bad_values = [

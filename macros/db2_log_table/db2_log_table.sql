@@ -37,7 +37,7 @@
 {%- endmacro -%}
 
 
-{#- The rows that are no events, for `quarantine`. -#}
+{#- The rows that are refused, with their reasons, for `quarantine`. -#}
 {%- macro _quarantine_db2_log_table(spec) -%}
 {{ spark_cdc._db2_log_deliveries(spec, as_delivered=true) }}
 
@@ -64,7 +64,7 @@ from deliveries
 {%- endmacro -%}
 
 
-{#- The rows of a key make its event, whatever else is in the log. What was bad is asked again. -#}
+{#- The rows of a key make its event, whatever else is in the log. Keys with bad values are asked again. -#}
 {%- macro _dependencies_db2_log_table(spec) -%}
     {%- set values = {} -%}
     {%- for name in spec.key -%}{%- do values.update({name: spark_cdc._db2_log_key_value(spec, name)}) -%}{%- endfor -%}
@@ -76,7 +76,8 @@ from deliveries
 {%- endmacro -%}
 
 
-{#- The keys of which `base` has only rows with bad values. In an increment not those whose events keep an earlier answer. -#}
+{#- The keys of which `base` has only rows with bad values. An increment leaves out keys whose events keep an earlier answer.
+    -#}
 {%- macro _answers_db2_log_table(spec) -%}
     {%- set group = spark_cdc._key_columns_as_text(spec, 'bad_keys.cdc_key.') -%}
     {%- if not spark_cdc._uncertain_columns(spec) -%}
@@ -116,7 +117,7 @@ where
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The groups whose rows in `base` were bad and are mended, or gone, by now. -#}
+{#- The groups whose rows in `base` were bad and are corrected or gone by now. -#}
 {%- macro _db2_log_mended_groups(spec) -%}
 with {{ spark_cdc._db2_log_bad_keys(spec, among=spec.answers) }}
 

@@ -89,7 +89,7 @@ end
     {{ return('(' ~ selects | join(' union all ') ~ ')') }}
 {%- endmacro -%}
 
-{#- The condition that kept rows meet that the decoder's dependencies would keep now; none where there is none. -#}
+{#- A condition for kept rows: whether the dependencies of the decoder would still keep them. Returns none if they keep all rows. -#}
 {%- macro _still_keeps(run) -%}
     {%- set keeps = run.dependencies.keeps -%}
     {{ return('(' ~ keeps ~ ') is not false' ~ (' or cdc_input is not null' if run.call.spec.inputs else '') if keeps else none) }}

@@ -1,7 +1,8 @@
-{#- What the decoder of event logs is made of: from log rows to events. -#}
+{#- The parts of the decoder of event logs: from log rows to events. -#}
 
-{#- A text as a value: string columns as logged, binary ones in base64, all else from trimmed text; NULL where it is not exactly one.
-    Times also in Db2's form, whose digits beyond microseconds are cut. -#}
+{#- A text of the log as a value of its column. Strings are as logged, binary is base64, all other types are read from
+    trimmed text. NULL if the text is not exactly a value of the type. Times may also have Db2's form; digits after
+    microseconds are cut. -#}
 {%- macro _netiq_value(text, data_type) -%}
     {%- set family = spark_cdc._type_facts(data_type).family -%}
     {%- if family == 'text' -%}
@@ -22,7 +23,7 @@
     {{ return(spec.raw_columns[spec.layout[name]]) }}
 {%- endmacro -%}
 
-{#- A number of the log, decimal(38, 0); NULL where it is none. -#}
+{#- A number of the log, decimal(38, 0); NULL if it is not a whole number. -#}
 {%- macro _netiq_raw_number(spec, name) -%}
     {{ return(spark_cdc._typed(spark_cdc._netiq_raw(spec, name), spark_cdc._netiq_raw_type(spec, name), 'decimal(38, 0)')) }}
 {%- endmacro -%}
@@ -31,29 +32,29 @@
     {{ return(spark_cdc._netiq_raw_number(spec, 'record_id')) }}
 {%- endmacro -%}
 
-{#- The time of an event: a timestamp whose reading in UTC is the local time. -#}
+{#- The local time of an event, as `_local_time` gives it. -#}
 {%- macro _netiq_raw_time(spec) -%}
     {{ return(spark_cdc._local_time(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time'))) }}
 {%- endmacro -%}
 
-{#- A local time as a literal of that kind. -#}
+{#- The literal of a local time, in the same form. -#}
 {%- macro _netiq_time_literal(text) -%}
     {{ return("timestamp '" ~ text ~ "Z'") }}
 {%- endmacro -%}
 
-{#- The name of the table of a row, without its schema. -#}
+{#- The name of a row's table, without its schema. -#}
 {%- macro _netiq_raw_table(spec) -%}
     {{ return("lower(trim(substring_index(" ~ spark_cdc._netiq_raw(spec, 'table_name') ~ ", '.', -1)))") }}
 {%- endmacro -%}
 
-{#- Whether a row is of the table, or of none. The name is read once a row. -#}
+{#- Whether a row belongs to the table, or has no table name. The name is evaluated once for each row. -#}
 {%- macro _netiq_is_of_table(spec) -%}
     {{ return('coalesce(' ~ spark_cdc._netiq_raw_table(spec) ~ ", '') in (" ~ spark_cdc._literal(spec.table) ~ ", '')") }}
 {%- endmacro -%}
 
 
-{#- The grammar of table_key as regular expressions. Every repeated group is possessive: else a key of thousands of characters
-    overflows Java's stack. -#}
+{#- The grammar of table_key as regular expressions. Every repeated group is possessive; otherwise a key of thousands of
+    characters overflows Java's stack. -#}
 {%- macro _netiq_key_grammar() -%}
     {%- set name = '[^=+"\\\\,;<>]++' -%}
     {%- set value = '"[^"\\\\]*+(?:\\\\["\\\\][^"\\\\]*+)*+"|[^,;\'+"=\\\\<>]*+' -%}
@@ -65,8 +66,8 @@
     }) }}
 {%- endmacro -%}
 
-{#- The names in a table_key, in lower case, and its values, as a struct of two arrays; NULL where it is malformed: a search for parts
-    in a long one would begin again at each place. -#}
+{#- The names in a table_key, in lower case, and its values, as a struct of two arrays. NULL if the text is malformed. This
+    is checked first: in a long malformed text, a search for parts would start again at each position. -#}
 {%- macro _netiq_key_parts(object) -%}
     {%- set grammar = spark_cdc._netiq_key_grammar() -%}
 case
@@ -85,8 +86,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The key columns that the names stand for, in their order; NULL for one that is none. Where the name of a view column can be read
-    in several ways, the first key column that it can stand for. -#}
+{#- The key columns that the names mean, in their order; NULL for an unknown name. If the name of a view column can be read
+    in several ways, the first matching key column counts. -#}
 {%- macro _netiq_key_columns(spec, names) -%}
     {%- set known, prefixed = [], [] -%}
     {%- for name in spec.key -%}
@@ -132,7 +133,7 @@ get(
 {%- endmacro -%}
 
 
-{#- The ten columns as they are read; for documents also the names as they are spelled. -#}
+{#- The ten columns as they are read. XDS documents also need the names as the log spells them. -#}
 {%- macro _netiq_raw_columns(spec) -%}
 {{ spark_cdc._netiq_raw_record_id(spec) }} as cdc_record_id,
 rtrim({{ spark_cdc._netiq_raw(spec, 'status') }}) as cdc_status,
@@ -153,7 +154,8 @@ struct(
 {%- endif %}
 {%- endmacro -%}
 
-{#- CTEs from the log to `judged_alone`, the rows of the table, and of no table, with the reason why one is refused by itself. -#}
+{#- CTEs from the log to `judged_alone` and `merged`. `judged_alone` has the rows of the table, and rows without a table
+    name, with the reason if one is refused on its own. `merged` has each well-formed row once. -#}
 {%- macro _netiq_items(spec, as_delivered=false) -%}
     {%- set keys = [] -%}
     {%- for name in spec.key -%}
@@ -173,7 +175,7 @@ with raw as (
     where {{ spark_cdc._netiq_is_of_table(spec) }}
 ),
 
--- as generators, so that Spark parses each key once a row
+-- generators, so that Spark parses each key once for each row
 parsed as (
     select
         raw.*,
@@ -215,8 +217,8 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Where a record id may stand on several rows. A bucket holds whole ids. There are so few buckets that they
--- always fit in memory: rows outside them need no second look.
+-- Hashes of record ids that can occur in several rows. A bucket holds whole ids. There are so few buckets that they
+-- always fit in memory. Rows outside of them are not compared.
 claims as (
     select xxhash64(cdc_record_id) as cdc_hash
     from raw
@@ -230,7 +232,7 @@ repeated as (
     from claims
 ),
 
--- rows of one record id are one row if they agree in all but the status, of which a letter counts before N
+-- rows of one record id are one row if they agree in everything except the status; another status wins over N
 gathered as (
     select /*+ broadcast(repeated) */
         cdc_record_id,
@@ -276,7 +278,7 @@ merged as (
 )
 {%- endmacro -%}
 
-{#- Why a row is refused by itself, the first reason; without a key what can be told without one. -#}
+{#- The first reason why a row is refused on its own. Without a key, only the reasons that need no key. -#}
 {%- macro _netiq_reason(spec) -%}
     {%- set mismatch, bad_keys = [], [] -%}
     {%- for name in spec.key -%}
@@ -319,7 +321,7 @@ case
 end
 {%- endmacro -%}
 
-{#- What rows of one record id have to agree in. -#}
+{#- The values in which rows of one record id must agree. -#}
 {%- macro _netiq_content(spec) -%}
 struct(
     cdc_event_type,
@@ -333,7 +335,7 @@ struct(
 )
 {%- endmacro -%}
 
-{#- Whether a logged value is none of its column's type. -#}
+{#- Whether a logged value is not of its column's type. -#}
 {%- macro _netiq_is_bad_value(spec) -%}
     {%- set by_type = {} -%}
     {%- for name, data_type in spec.columns.items() if spark_cdc._netiq_value('cdc_new_value', data_type) != 'cdc_new_value' -%}
@@ -351,12 +353,12 @@ case
 end
 {%- endmacro -%}
 
-{#- The place of a row in the order of the log. -#}
+{#- The position of a row in the order of the log. -#}
 {%- macro _netiq_place(spec) -%}
     {{ return('cdc_event_time, cdc_record_id' if spec.is_by_time else 'cdc_record_id') }}
 {%- endmacro -%}
 
-{#- CTEs to `windowed`: the active rows with the windows in which precedence holds. -#}
+{#- CTEs to `windowed`: the active rows, with the windows in which precedence applies. -#}
 {%- macro _netiq_windows(spec, as_delivered=false) -%}
     {%- set conditions = [] -%}
     {%- if spec.is_by_time -%}
@@ -367,7 +369,7 @@ end
     {%- endif -%}
 {{ spark_cdc._netiq_items(spec, as_delivered) }},
 
--- rows that wait are none yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
+-- waiting rows are not active yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
 active as (
     select * from merged
     {%- if conditions %}
@@ -379,7 +381,7 @@ active as (
 
 {{ spark_cdc._netiq_divided(spec) }},
 
--- a window is known by its rows, of which a delete is none
+-- a window is identified by its rows, without deletes
 windowed as (
     select
         *,
@@ -399,7 +401,7 @@ windowed as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The CTE `divided` of those in `relation`: rows with the number of deletes of their key before them, which divide its windows. -#}
+{#- The CTE `divided`: the rows of `relation` with the number of earlier deletes of their key, which divide its windows. -#}
 {%- macro _netiq_divided(spec, relation='active', is_delete='cdc_event_type = 4') -%}
 -- the deletes of a key divide its windows
 divided as (
@@ -416,7 +418,7 @@ divided as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `snapshot_taken`: the row of the snapshot of each key, as it is there. Of several rows the greatest. -#}
+{#- CTEs to `snapshot_taken`: the snapshot's row of each key, unchanged. Of several rows the greatest is taken. -#}
 {%- macro _netiq_snapshot_taken(spec) -%}
     {%- set there, keys = [], [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
@@ -451,7 +453,7 @@ snapshot_taken as (
 )
 {%- endmacro -%}
 
-{#- CTEs: what the snapshot has of each key, with its columns that are none of their type. -#}
+{#- CTEs to `snapshot_rows`: what the snapshot has for each key, with the columns whose values are not of their type. -#}
 {%- macro _netiq_snapshot(spec) -%}
     {%- set values, bad, answer = [], [], [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
@@ -509,7 +511,8 @@ snapshot_rows as (
     {{ return(spark_cdc._typed(expression, type_there, spec.columns[name])) }}
 {%- endmacro -%}
 
-{#- CTEs to `answered`: the active rows with what the snapshot answers to query-back rows, and with what is bad in that. -#}
+{#- CTEs to `answered`: the active rows with the snapshot's answers to query-back rows, and with the bad values in these
+    answers. -#}
 {%- macro _netiq_answered(spec, as_delivered=false) -%}
 {{ spark_cdc._netiq_windows(spec, as_delivered) }}
     {%- if spec.lookups.snapshot %},
@@ -550,7 +553,7 @@ answered as (
 {%- endmacro -%}
 
 
-{#- CTEs to `events`: one row for each event, with the log rows that it is made of. -#}
+{#- CTEs to `events`: one row for each event, with its log rows. -#}
 {%- macro _netiq_events(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
@@ -577,8 +580,8 @@ compared as (
     window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
 ),
 
--- P1: an event is ignored if a query-back event is logged for the same field or object
--- P2: a query-back row event goes before a query-back field event of the same object
+-- P1: an event is ignored if a query-back event is logged for the same field or object.
+-- P2: a query-back row event goes before a query-back field event of the same object.
 remaining as (
     select * from compared
     where
@@ -623,17 +626,17 @@ events as (
         get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
         {%- endif %}
     from parts
-    -- an update of columns that nobody named
+    -- not an update that has only undeclared columns
     where
         cdc_kind <> 'modify'
         or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
 )
 {%- endmacro -%}
 
-{#- CTEs from `remaining` to `parts`: rows that follow each other and make one event, as an array of structs with the columns
+{#- CTEs from `remaining` to `parts`: consecutive rows that make one event, as an array of structs with the columns
     `carried`. `group` is the key, or a finer group of rows. -#}
 {%- macro _netiq_parts(spec, carried, group='cdc_key') -%}
--- rows of a key that follow each other, of one object, time and kind
+-- consecutive rows of a key with the same object, time and kind
 kinds as (
     select
         *,
@@ -706,7 +709,7 @@ parts as (
 )
 {%- endmacro -%}
 
-{#- The rows of a run as arrays in which no column occurs twice. -#}
+{#- The rows of a run, split into arrays in which no column occurs twice. -#}
 {%- macro _netiq_split() -%}
 aggregate(
     slice(runs.cdc_rows, 2, size(runs.cdc_rows)),
@@ -723,7 +726,7 @@ aggregate(
 )
 {%- endmacro -%}
 
-{#- A column of the event. -#}
+{#- A column of an event. -#}
 {%- macro _netiq_event_value(spec, name) -%}
     {%- if name in spec.key -%}
         {{ return('cdc_key.' ~ spark_cdc._quote(name)) }}
@@ -739,7 +742,7 @@ case
 end
 {%- endmacro -%}
 
-{#- The sequence of an event: the number of its first row, with its time before it where that orders. -#}
+{#- The sequence of an event: the record id of its first row. If times order the log, the time comes before it. -#}
 {%- macro _netiq_sequence(spec) -%}
     {%- set number = "lpad(cast(cdc_first.cdc_record_id as string), 38, '0')" -%}
     {%- if not spec.is_by_time -%}
@@ -756,7 +759,7 @@ case
 end
 {%- endmacro -%}
 
-{#- The columns that an event carries, if they are not all. -#}
+{#- The columns that an event carries; NULL if it carries all of them. -#}
 {%- macro _netiq_present_columns(spec) -%}
     {%- set key = [] -%}
     {%- for name in spec.key -%}{%- do key.append(spark_cdc._literal(name)) -%}{%- endfor -%}
@@ -780,7 +783,7 @@ filter(
 )
 {%- endmacro -%}
 
-{#- What else the log says of an event: of its last row. -#}
+{#- What else the log says about an event, taken from its last row. -#}
 {%- macro _netiq_metadata() -%}
 named_struct(
     'record_id', try_cast(cdc_last.cdc_record_id as bigint),
@@ -791,7 +794,7 @@ named_struct(
 {%- endmacro -%}
 
 
-{#- CTEs to `judged`: every delivery of the table's rows, with the reason why it is in quarantine. -#}
+{#- CTEs to `judged`: every delivery of the table's rows, with the reason if it is in quarantine. -#}
 {%- macro _netiq_judged(spec, as_delivered=false, goes_on=false) -%}
     {%- set is_asked = spec.lookups.snapshot -%}
     {%- if not goes_on -%}
@@ -838,7 +841,7 @@ judged as (
 )
 {%- endmacro -%}
 
-{#- What a person needs to see beside the reason. -#}
+{#- The text of `detail`: what a person needs to see with the reason. -#}
 {%- macro _netiq_detail(spec) -%}
     {%- set texts, bad_keys = {}, [] -%}
     {%- for name in spec.key -%}

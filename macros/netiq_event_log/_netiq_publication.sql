@@ -1,14 +1,14 @@
-{#- What the publication of an event log is made of: from log rows to what the driver would do with each. P1 to P3 are the vendor's
-    rules of precedence, in docs/formats/netiq_event_log.md. -#}
+{#- The parts of a publication: from log rows to what the driver would do with each. P1 to P3 are the vendor's rules of
+    precedence; see docs/formats/netiq_event_log.md. -#}
 
-{#- The facts of a publication: those of the table, and the settings of the driver; bad arguments stop here. -#}
+{#- The spec of a publication: the spec of its table, with the driver's settings. Wrong arguments stop here. -#}
 {%- macro _netiq_publication_spec(
     me, relation, table, key, columns, snapshot, layout, driver_user, allow_loopback, as_of, pending_only, source_timezone
 ) -%}
     {%- set spec = spark_cdc._netiq_spec(me, relation, table, key, columns, snapshot, layout, as_of, source_timezone) -%}
     {%- if pending_only is not boolean -%}
         {{ spark_cdc._stop(
-            me, 'pending_only is ' ~ pending_only, 'true, where rows of a status other than N are processed, or false', 'pending_only=false'
+            me, 'pending_only is ' ~ pending_only, 'true (rows with a status other than N are processed), or false', 'pending_only=false'
         ) }}
     {%- endif -%}
     {{ return(dict(
@@ -16,7 +16,7 @@
     )) }}
 {%- endmacro -%}
 
-{#- The database user whose rows are loopback; none where no row is. -#}
+{#- The database user whose rows are loopback; none if no row is loopback. -#}
 {%- macro _netiq_driver_user(me, driver_user, allow_loopback) -%}
     {%- if driver_user is not none and (driver_user is not string or not driver_user) -%}
         {{ spark_cdc._stop(
@@ -25,13 +25,13 @@
         ) }}
     {%- elif allow_loopback is not boolean -%}
         {{ spark_cdc._stop(
-            me, 'allow_loopback is ' ~ allow_loopback, 'true, where the driver publishes changes of its own, or false', 'allow_loopback=true'
+            me, 'allow_loopback is ' ~ allow_loopback, 'true (the driver publishes its own changes too), or false', 'allow_loopback=true'
         ) }}
     {%- endif -%}
     {{ return(none if allow_loopback else driver_user) }}
 {%- endmacro -%}
 
-{#- Why the driver does not take a row up, whatever else is in the log. -#}
+{#- Why the driver does not process a row, whatever else the log has. -#}
 {%- macro _netiq_passed_over(spec) -%}
     {%- set reasons = [] -%}
     {%- if spec.driver_user is not none -%}
@@ -51,14 +51,14 @@ case
 end
 {%- endmacro -%}
 
-{#- CTEs to `told`: the rows of the table, with whether the database row of their key is gone. -#}
+{#- CTEs to `told`: the rows of the table, and whether the database row of their key is gone. -#}
 {%- macro _netiq_told(spec) -%}
 {{ spark_cdc._netiq_items(spec) }},
     {%- if spec.lookups.snapshot %}
 
 {{ spark_cdc._netiq_snapshot_taken(spec) }},
 
--- the driver would ask the table, which the snapshot stands for
+-- the driver would query the table; here the snapshot takes its place
 told as (
     select
         merged.*,
@@ -74,7 +74,7 @@ told as (
 )
     {%- else %}
 
--- the last row that tells of a key whether it exists, whoever wrote it and whenever
+-- the last row that shows whether a key exists, with any user, status and time
 last_told as (
     select
         *,
@@ -94,8 +94,9 @@ told as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- CTEs to `decided`: the rows of the table, with the reason why one is not published. Rows that are passed over suppress nothing and
-    divide nothing. The scope of precedence is the window, and in a poll all that it reads of an object between two deletes. -#}
+{#- CTEs to `decided`: the rows of the table, with the reason if one is not published. Rows that are passed over neither
+    suppress rows nor divide windows. Precedence applies within a window. In a poll, it applies among all rows of an object
+    between two deletes. -#}
 {%- macro _netiq_decided(spec) -%}
     {%- set scope = 'cdc_key, cdc_object, ' ~ ('cdc_event_time, ' if not spec.pending_only) ~ 'cdc_deletes_before' -%}
     {%- set place = 'struct(' ~ spark_cdc._netiq_place(spec) ~ ')' -%}
@@ -144,7 +145,7 @@ decided as (
 )
 {%- endmacro -%}
 
-{#- The CTE `sequenced`: rows that make one event, with what its sequence is made of. -#}
+{#- The CTE `sequenced`: rows that make one event, with the parts of its sequence. -#}
 {%- macro _netiq_sequenced(spec) -%}
 sequenced as (
     select

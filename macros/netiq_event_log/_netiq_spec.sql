@@ -1,5 +1,5 @@
-{#- What is known of an event log before a row is read. Source: "Identity Manager Driver for JDBC, Implementation Guide", chapters
-    "Event Log Table", "Event Log Columns", "Event Types". -#}
+{#- The spec of an event log. Source: "Identity Manager Driver for JDBC, Implementation Guide", chapters "Event Log Table",
+    "Event Log Columns", "Event Types". -#}
 
 {#- The ten columns in their order, which changed between versions of the driver. -#}
 {%- macro _netiq_layouts() -%}
@@ -15,14 +15,14 @@
     }) }}
 {%- endmacro -%}
 
-{#- The facts of one table in an event log, as a dict; bad arguments stop here. -#}
+{#- The spec of one table in an event log: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_netiq_event_log(
     relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
 ) -%}
     {{ return(spark_cdc._netiq_spec('netiq_event_log', relation, table, key, columns, snapshot, layout, as_of, source_timezone)) }}
 {%- endmacro -%}
 
-{#- The same for the macro `me`, which messages name. -#}
+{#- The same for the macro `me`, which error messages name. -#}
 {%- macro _netiq_spec(me, relation, table, key, columns, snapshot, layout, as_of, source_timezone) -%}
     {%- set example = '{{ spark_cdc.' ~ me ~ "(source('idm', 'event_log'), table='usr', key=['idu'],"
         ~ " columns={'idu': 'int', 'fname': 'string'}" ~ (", schema='indirect'" if me == 'netiq_xds') ~ ') }}' -%}
@@ -56,7 +56,7 @@
         {%- if missing -%}
             {{ spark_cdc._stop(
                 me, 'the snapshot ' ~ snapshot ~ ' lacks ' ~ missing | join(', ') ~ '; it has ' ~ there | join(', '),
-                'a relation with all columns of `columns`', example[:-4] ~ ", snapshot=source('idm', 'usr')) }}"
+                'a relation with all columns of the argument columns', example[:-4] ~ ", snapshot=source('idm', 'usr')) }}"
             ) }}
         {%- endif -%}
     {%- endif -%}
@@ -87,7 +87,7 @@
         {%- for name in names -%}{%- do spelled.update({name | lower: name}) -%}{%- endfor -%}
         {%- for name in layouts['record_id_status'] -%}
             {%- if layout.get(name) is not string or layout[name] | lower not in spelled -%}
-                {%- do missing.append(name ~ (' (' ~ layout[name] ~ ' is not there)' if name in layout else '')) -%}
+                {%- do missing.append(name ~ (' (no column is named ' ~ layout[name] ~ ')' if name in layout else '')) -%}
             {%- else -%}
                 {%- do found.update({name: spelled[layout[name] | lower]}) -%}
             {%- endif -%}
@@ -128,14 +128,14 @@
             {{ spark_cdc._stop(
                 me, name ~ ' is the column ' ~ there ~ ' of type ' ~ in_relation[there],
                 {'record_id': 'a number or text', 'event_type': 'a number or text', 'event_time': 'a timestamp or text'}.get(name, 'text')
-                ~ '; if it is another column, another layout', example
+                ~ '; if this is the wrong column, give another layout', example
             ) }}
         {%- endif -%}
     {%- endfor -%}
     {{ return(found) }}
 {%- endmacro -%}
 
-{#- A local time as yyyy-MM-dd HH:mm:ss.ffffff, from a text or 'now', the time of the run. -#}
+{#- A local time as yyyy-MM-dd HH:mm:ss.ffffff. It comes from a text, or from 'now', the start of the run. -#}
 {%- macro _netiq_as_of(me, as_of, zone) -%}
     {%- if as_of == 'now' -%}
         {{ return(run_started_at.astimezone(modules.pytz.timezone(zone)).strftime('%Y-%m-%d %H:%M:%S.%f')) }}

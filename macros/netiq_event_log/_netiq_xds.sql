@@ -1,7 +1,7 @@
-{#- What XDS documents are made of. Sources: "Identity Manager Driver for JDBC, Implementation Guide", chapter "Event Types", and the
-    NDS DTD. -#}
+{#- The parts of XDS documents. Sources: "Identity Manager Driver for JDBC, Implementation Guide", chapter "Event Types", and
+    the NDS DTD. -#}
 
-{#- The facts of the documents: those of the publication, and all columns of the snapshot; bad arguments stop here. -#}
+{#- The spec of the documents: the spec of the publication, with all columns of the snapshot. Wrong arguments stop here. -#}
 {%- macro _netiq_xds_spec(
     me, relation, table, key, columns, schema, snapshot, layout, driver_user, allow_loopback, as_of, pending_only, type5, source_timezone
 ) -%}
@@ -15,7 +15,7 @@
         ) }}
     {%- elif type5 not in ('modify', 'add') -%}
         {{ spark_cdc._stop(
-            me, 'type5 is ' ~ type5, "'modify', as the vendor's example of type 5 is printed, or 'add', as the vendor's text calls it",
+            me, 'type5 is ' ~ type5, "'modify' (the vendor's printed example of type 5) or 'add' (the vendor's text)",
             "type5='add'"
         ) }}
     {%- endif -%}
@@ -45,7 +45,7 @@
         ]) -%}
         {{ return('case\n    when ' ~ expression ~ ' is not null\n        then ' ~ (text | indent(8)) ~ '\nend') }}
     {%- elif facts.family == 'decimal' and facts.scale > 6 -%}
-        {#- Without ANSI a small number has an exponent -#}
+        {#- without ANSI mode, Spark writes a small number with an exponent -#}
         {%- set text = 'cast(' ~ expression ~ ' as string)' -%}
         {%- set digits = spark_cdc._call('regexp_replace', [text, "'^-?([0-9]+)[.]?([0-9]*)E.*$'", "'$1$2'"]) -%}
         {{ return(spark_cdc._call('if', [
@@ -59,7 +59,7 @@
     {{ return(spark_cdc._as_text(expression, data_type)) }}
 {%- endmacro -%}
 
-{#- A text in a document, escaped as Canonical XML has it. -#}
+{#- A text in a document, with the escapes of Canonical XML. -#}
 {%- macro _netiq_xml(expression, is_attribute=false) -%}
     {%- set escapes = [("'&'", '&amp;'), ("'<'", '&lt;'), ('chr(13)', '&#xD;')] -%}
     {%- do escapes.extend(
@@ -72,14 +72,14 @@
     {{ return(escaped.text) }}
 {%- endmacro -%}
 
-{#- Whether XML 1.0 forbids a character of a text. What is no UTF-8 has surrogates, or no characters at all. -#}
+{#- Whether a text has a character that XML 1.0 forbids. Invalid UTF-8 has surrogates, or bytes that are not characters. -#}
 {%- macro _netiq_has_illegal_character(expression) -%}
 not is_valid_utf8({{ expression }})
 or {{ expression }} rlike {{ spark_cdc._literal('[\\x00-\\x08\\x0B\\x0C\\x0E-\\x1F\\uFFFE\\uFFFF]') }}
 {%- endmacro -%}
 
-{#- The CTE `remaining` of the rows that are published: what each has to say of attributes, with their values as text; whether nothing
-    answers a query-back row. -#}
+{#- CTEs to `remaining`, the published rows: the attributes of each, with their values as text, and whether it is a
+    query-back row without an answer. -#}
 {%- macro _netiq_attributes(spec) -%}
     {%- set octets, texts, answers, rows = [], [], [], [] -%}
     {%- for name, data_type in spec.columns.items() if data_type | lower | trim == 'binary' -%}
@@ -150,7 +150,8 @@ remaining as (
 )
 {%- endmacro -%}
 
-{#- One attribute: its name, the type of its values, the new value and the old one; of an update whether it removes all old values. -#}
+{#- One attribute: its name, the type of its values, the new and the old value, and whether an update removes all old values.
+    -#}
 {%- macro _netiq_attribute(name, kind, new_value, old_value='cast(null as string)') -%}
     {{ return(spark_cdc._call('named_struct', [
         "'name', " ~ name, "'kind', " ~ kind, "'old_value', " ~ old_value, "'new_value', " ~ new_value,

@@ -1,4 +1,5 @@
-{#- What is in an event log, for each table: what waits to be published, and since when. See _macros.yml for the arguments. -#}
+{#- What an event log holds for each table: what waits to be published, and since when. See _macros.yml for the arguments.
+    -#}
 {%- macro netiq_backlog(
     relation, layout='record_id_status', driver_user=none, allow_loopback=false, as_of=none, source_timezone=none
 ) -%}
@@ -20,7 +21,8 @@
     })) }}
 {%- endmacro -%}
 
-{#- The select. Rows of one table with one record id are one row, as in the decoder. Rows that do not agree are counted one by one. -#}
+{#- The select. As in the decoder, rows of one table with one record id are one row. Rows that disagree are counted one by
+    one. -#}
 {%- macro _netiq_backlog(spec) -%}
 with raw as (
     select

@@ -28,7 +28,8 @@
 {%- endmacro -%}
 
 
-{#- The rows of the table that are no events, for `quarantine`; and the rows of no table. -#}
+{#- The rows that are refused, with their reasons, for `quarantine`. Rows without a table name are refused for every table.
+    -#}
 {%- macro _quarantine_netiq_event_log(spec) -%}
 {{ spark_cdc._netiq_judged(spec, as_delivered=true) }}
 
@@ -42,7 +43,7 @@ where cdc_reason is not null
 {%- endmacro -%}
 
 
-{#- The four counts, for `raw_counts`. Rows that wait, that precedence drops, and rows of other tables are no-ops. -#}
+{#- The four counts, for `raw_counts`. Waiting rows, rows dropped by precedence, and rows of other tables are no-ops. -#}
 {%- macro _raw_counts_netiq_event_log(spec) -%}
 {{ spark_cdc._netiq_events(spec) }},
 
@@ -77,7 +78,8 @@ cross join delivered
 {%- endmacro -%}
 
 
-{#- A key's rows matter for each other: a later delete for all before it. Rows of one record id can be in conflict. -#}
+{#- The rows of a key depend on each other: a later delete affects all rows before it. Rows of one record id can be in
+    conflict. -#}
 {%- macro _dependencies_netiq_event_log(spec) -%}
     {%- set group = spark_cdc._netiq_group_of_raw_row(spec) -%}
     {%- set again = [] -%}
@@ -101,8 +103,8 @@ cross join delivered
 {%- endmacro -%}
 
 
-{#- What the snapshot answers to the windows of query-back rows: cdc_question is the window, which is known by its rows, so that it keeps
-    its answer until one joins it or leaves it. One without an answer waits: cdc_is_answered is false. -#}
+{#- The snapshot's answers to the windows of query-back rows. cdc_question identifies a window by its rows, so the answer
+    stays until a row joins or leaves the window. A window without an answer waits: cdc_is_answered is false. -#}
 {%- macro _answers_netiq_event_log(spec) -%}
 {{ spark_cdc._netiq_windows(spec) }},
 
@@ -156,7 +158,7 @@ where
     or cdc_answer is not null
 {%- endmacro -%}
 
-{#- The groups whose windows wait for a row that the snapshot has by now. -#}
+{#- The groups with a window that waits for a row which the snapshot has by now. -#}
 {%- macro _netiq_unanswered_groups(spec) -%}
 select stored.cdc_group
 from {{ spec.answers }} as stored

@@ -12,7 +12,7 @@
     ))) }}
 {%- endmacro -%}
 
-{#- The select. Rows that are not published go along, each in a group of its own kind, so that the log is read once. -#}
+{#- The select. Rows that are not published are included, in groups of their own, so that the log is read once. -#}
 {%- macro _netiq_publication(spec) -%}
 {{ spark_cdc._netiq_decided(spec) }},
 

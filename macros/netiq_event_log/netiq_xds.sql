@@ -36,7 +36,7 @@ elements as (
         cdc_first.cdc_spelled.cdc_table_name,
         cdc_first.cdc_object,
         exists(cdc_rows, one -> one.cdc_is_unanswered) as cdc_is_unanswered,
-        -- rows of type 5 and 6 in one event say the same
+        -- rows of type 5 and 6 in one event have the same attributes
         case
             when cdc_kind = 'row' then cdc_first.cdc_attributes
             else flatten(transform(cdc_rows, one -> one.cdc_attributes))
@@ -59,7 +59,7 @@ escaped as (
     from elements
 ),
 
--- array_join leaves out what is NULL: attributes without a value
+-- array_join leaves out NULLs, which are attributes without a value
 bodies as (
     select
         *,
@@ -132,7 +132,7 @@ from judged
 order by cdc_sequence
 {%- endmacro -%}
 
-{#- A value of an attribute; NULL where it is NULL. -#}
+{#- A value of an attribute; NULL if the value is NULL. -#}
 {%- macro _netiq_xml_value(value) -%}
 concat(
     '<value type="', one.kind, '">',

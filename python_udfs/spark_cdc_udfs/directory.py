@@ -102,7 +102,7 @@ class Home:
         into it which this user would then run.
         """
         if ";" in str(self.root):
-            raise Failure(f"a directory with a ';' in its name is none for Derby: {self.root}")
+            raise Failure(f"Derby cannot use a directory with a ';' in its name: {self.root}")
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_private(self.root)

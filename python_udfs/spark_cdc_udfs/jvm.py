@@ -148,7 +148,7 @@ def check_sql(gateway: Any, settings: Mapping[str, str]) -> None:
                 sql.setConfString(key, value)
             except Py4JJavaError as error:
                 why = error.java_exception.getMessage()
-                raise Failure(f"{key}={value} is no setting of Spark's: {why}") from error
+                raise Failure(f"{key}={value} is not a valid Spark setting: {why}") from error
 
 
 def _file(home: Home) -> Path:

@@ -234,7 +234,7 @@ class Parser(argparse.ArgumentParser):
 def port_number(text: str) -> int:
     """Read a TCP port."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 1 to 65535")
     return int(text)
 
 

@@ -92,7 +92,7 @@ def session(
     writable for others.
     """
     if table_format not in settings.FORMATS:
-        raise Failure(f"{table_format!r} is no table format: give {', '.join(settings.FORMATS)}")
+        raise Failure(f"{table_format!r} is not a table format: give {', '.join(settings.FORMATS)}")
     home = Home.at(directory)
     options = Options(master, table_format, metastore_url, conf or {})
     umask = os.umask(0o077)  # the JVM inherits and keeps it

@@ -92,8 +92,8 @@ def parse_conf(texts: Iterable[str]) -> dict[str, str]:
             raise Failure(f"{text!r} has no '=': give KEY=VALUE, like spark.driver.memory=4g")
         if not key.startswith("spark.") or re.search(r"\s", key):
             raise Failure(
-                f"{key!r} is no setting of Spark's: they begin with 'spark.' "
-                "(those of Hadoop and Hive with 'spark.hadoop.')"
+                f"{key!r} is not a Spark setting: their names begin with 'spark.' "
+                "(settings of Hadoop and Hive with 'spark.hadoop.')"
             )
         if key in OPTIONS:
             raise Failure(f"{key} has an option of its own: {OPTIONS[key]}")
@@ -142,7 +142,7 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
     driver = next((name for prefix, name in JDBC_DRIVERS.items() if url.startswith(prefix)), None)
     if driver is None:
         kinds = ", ".join(JDBC_DRIVERS)
-        raise Failure(f"--metastore-url {url!r} is no metastore's: it begins with one of {kinds}")
+        raise Failure(f"--metastore-url {url!r} is not supported: it must begin with one of {kinds}")
     return {
         "spark.hadoop.javax.jdo.option.ConnectionURL": url,
         "spark.hadoop.javax.jdo.option.ConnectionDriverName": driver,

@@ -187,9 +187,9 @@ def some_server(pid: int) -> Server:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["start", "--port", "0"], "'0' is no port"),
-        (["start", "--port", "65536"], "'65536' is no port"),
-        (["start", "--port", "ten"], "'ten' is no port"),
+        (["start", "--port", "0"], "'0' is not a port"),
+        (["start", "--port", "65536"], "'65536' is not a port"),
+        (["start", "--port", "ten"], "'ten' is not a port"),
         (["start", "--format", "csv"], "invalid choice: 'csv'"),
         (["begin"], "invalid choice: 'begin'"),
         ([], "start|status|stop"),
@@ -209,7 +209,7 @@ def test_wrong_arguments_get_one_line(
     [
         ("spark.driver.memory", "has no '='"),
         ("driver.memory=1g", "begin with 'spark.'"),
-        ("spark.driver memory=1g", "no setting of Spark's"),
+        ("spark.driver memory=1g", "not a Spark setting"),
         ("spark.master=local", "--master"),
         ("spark.hadoop.hive.server2.thrift.port=1", "--port"),
     ],
@@ -590,7 +590,7 @@ def test_dbt_session_takes_directory_and_format_from_the_environment(
     monkeypatch.setenv("SPARK_CDC_FORMAT", "csv")
     assert dbt_session.main([]) == 2
     said = one_line(capsys.readouterr().err)
-    assert "'csv' is no table format: give parquet, iceberg, delta" in said
+    assert "'csv' is not a table format: give parquet, iceberg, delta" in said
 
 
 def test_directory_of_another_user_gets_one_line(
@@ -853,7 +853,7 @@ def test_stop_leaves_nothing(running: Home) -> None:
     [
         ("spark.driver.memory=bogus", "Invalid maximum heap size: -Xmxbogus"),
         # PySpark itself would hang at this one.
-        ("spark.sql.shuffle.partitions=many", "spark.sql.shuffle.partitions=many is no setting"),
+        ("spark.sql.shuffle.partitions=many", "spark.sql.shuffle.partitions=many is not a valid"),
     ],
 )
 def test_driver_that_dies_gets_one_line(conf: str, words: str, tmp_path: Path) -> None:

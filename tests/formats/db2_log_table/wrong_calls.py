@@ -36,7 +36,7 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("log, 'id', orders", "key is id"),
     ("log, ['id', 'note'], orders", "key has 2 columns (id, note), and the relation has 1 key"),
     ("pair_log, ['id'], orders", "key has 1 columns (id), and the relation has 2 key columns"),
-    ("twice_log, ['id', 'note'], orders", "PK01 and PK1 have one number"),
+    ("twice_log, ['id', 'note'], orders", "PK01 and PK1 have the same number"),
     ("log, ['id'], orders, key_columns=['PK02']", "key_columns names the column PK02"),
     ("pair_log, ['id'], orders, key_columns='PK01'", "key_columns is PK01"),
     ("pair_log, ['id'], orders, key_columns=['PK01', 'PK02']", "key has 1 columns (id)"),
@@ -58,7 +58,7 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("log, ['id'], orders, columns={'id': 'number(9)'}", "is number(9), which Spark does not know"),
     (
         "log, ['id'], orders, columns={'id': 'int', 'ID': 'int'}",
-        "two columns are named id, but for",
+        "two columns are named id, in",
     ),
     (
         "log, ['id'], nested, columns={'id': 'int', 'tags': 'string'}",

@@ -86,7 +86,7 @@ WRONG_CALLS = [
     (f"chunks, 'accounts', ['id'], {ACCOUNT}", "table_id is accounts"),
     (f"chunks, true, ['id'], {ACCOUNT}", "table_id is True"),
     (f"chunks, 5000000000, ['id'], {ACCOUNT}", "table_id is 5000000000"),
-    ("chunks, 7, ['id'], columns={'id': 'int', 'ID': 'int'}", "two columns are named id, but for"),
+    ("chunks, 7, ['id'], columns={'id': 'int', 'ID': 'int'}", "two columns are named id, in"),
     (f"chunks, 7, [], {ACCOUNT}", "key is empty"),
     (f"chunks, 7, ['nr'], {ACCOUNT}", "key names the column nr"),
     ("chunks, 7, ['id'], columns=none", "columns is None"),

@@ -73,7 +73,7 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("log, 'usr', ['idu'], ['idu']", "columns is ['idu']"),
     ("log, 'usr', ['idu'], {}", "columns is empty"),
     ("log, 'usr', ['idu'], {'idu': none}", "the type of the column idu is None"),
-    ("log, 'usr', ['idu'], {'idu': 'int', 'IDU': 'int'}", "two columns are named idu, but for"),
+    ("log, 'usr', ['idu'], {'idu': 'int', 'IDU': 'int'}", "two columns are named idu, in"),
     ("log, 'usr', ['idu'], {'idu': 'int', 'cdc_x': 'int'}", "the column cdc_x begins with cdc_"),
     ("log, 'usr', ['idu'], {'idu': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
     ("log, 'usr', ['idu'], {'idu': 'int', 'a': 'array<int>'}", "a is string and shall be array"),
