@@ -142,7 +142,7 @@ def metastore(home: Home, url: str | None, environ: Mapping[str, str]) -> dict[s
     driver = next((name for prefix, name in JDBC_DRIVERS.items() if url.startswith(prefix)), None)
     if driver is None:
         kinds = ", ".join(JDBC_DRIVERS)
-        raise Failure(f"--metastore-url {url!r} is not supported: it must begin with one of {kinds}")
+        raise Failure(f"--metastore-url {url!r} is not supported: give one of {kinds}")
     return {
         "spark.hadoop.javax.jdo.option.ConnectionURL": url,
         "spark.hadoop.javax.jdo.option.ConnectionDriverName": driver,

@@ -1,4 +1,4 @@
-"""Db2 capture tables: what the laws need to know of them."""
+"""Db2 capture tables: their interface to the laws."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NARROW = database.Table("items", {"ID": "int", "NAME": "string", "PRICE": "decim
 
 # A CD table whose updates are one row with all before columns, joined to its unit of work.
 CD = Style(before=list(database.ORDERS.columns), unit_of_work=0.7)
-# One whose updates are a delete and an insert; all columns landed as text.
+# A CD table whose updates are a delete and an insert; all columns landed as text.
 PAIRS = Style(pairs=1.0, prefix=None, is_text=True, sequence="text")
 # A complete CCD table with several full refreshes and a few before columns.
 CCD = Style(
@@ -35,13 +35,13 @@ CCD = Style(
     loads=3,
     zone="Europe/Berlin",
 )
-# Copies of a condensed one, which began with a full refresh.
+# Copies of a condensed CCD table, which began with a full refresh.
 CONDENSED = Style(
     prefix="", sequence="text", logmarker="timestamp", loads=1, copies=3, own=("APPLY_QUAL",)
 )
-# A CD table as most have it: what increments are about.
+# A typical CD table, for increments.
 CHANGES = Style(pairs=0.6, before=list(NARROW.columns), is_text=True, unit_of_work=0.7)
-# What text search asks for: the key alone.
+# A CD table for text search: the key alone.
 KEY_ONLY = Style(
     pairs=0.5,
     key_columns=["PK01", "PK02", "PK03"],
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[database.Table, Style]] = {
 
 
 def with_bad_rows(style: Style) -> Style:
-    """The same with two malformed rows of each kind."""
+    """The same style with two malformed rows of each kind."""
     return replace(style, bad_rows=dict.fromkeys(possible_bad_rows(style), 2))
 
 
@@ -75,7 +75,7 @@ def capture(seed: object, table: database.Table, style: Style, transactions: int
 
 
 def case(seed: int, name: str) -> Case:
-    """A capture table as the laws take it."""
+    """A capture table as a case of the laws."""
     made = capture(f"{seed} {name}", *CASES[name])
     relations = {"raw": Relation(made.columns, made.rows)}
     if made.uow_columns:
@@ -100,8 +100,11 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def in_batches(rng: random.Random) -> tuple[Capture, list[dict[str, list[writer.Row]]]]:
-    """A CD table and its unit of work in three batches: halves of pairs come apart, rows come late
-    and again, and a unit of work before its changes or after them."""
+    """A CD table and its unit of work in three batches.
+
+    Halves of pairs arrive apart, rows are late or repeated, and a unit of work arrives before or
+    after its changes.
+    """
     made = capture(rng.random(), NARROW, replace(CHANGES, shuffle=False))
     rows, uow = batches(made.rows, rng, 3), batches(made.unit_of_work, rng, 3)
     parts = [
@@ -112,7 +115,7 @@ def in_batches(rng: random.Random) -> tuple[Capture, list[dict[str, list[writer.
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """The same; what was read has left before the last batch, in both relations."""
+    """The same, but rows that were read leave both relations before the last batch."""
     made, parts = in_batches(rng)
     return Deliveries(
         name="capture",

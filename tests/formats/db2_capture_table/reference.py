@@ -23,16 +23,16 @@ Key = tuple[Any, ...]
 PREFIX = "IBMSNAP_"
 ZEROS = "0" * 32
 LOAD = ("0" * 31 + "1", ZEROS)
-# What a row may say itself, or else its unit of work (rule 10).
+# Facts in a row itself, or else in its unit of work (rule 10).
 OF_COMMIT = ("LOGMARKER", "UOWID", "AUTHID", "APPLY_QUAL")
 
 
 class Malformed(Exception):
-    """A row, or a value, that belongs in quarantine: its argument is the reason."""
+    """A row or value that belongs in quarantine; the argument is the reason."""
 
 
 class Missing(Exception):
-    """Columns that do not fit each other: its argument says which."""
+    """Columns that do not fit together; the argument names them."""
 
 
 # ---------------------------------------------------------------------------------------- sequences
@@ -69,7 +69,7 @@ def canonical(value: Any) -> str:
 
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # what a cast of Spark passes over
+BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
 
 DAY = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 TIME = re.compile(
@@ -97,7 +97,7 @@ def clock_of(found: re.Match[str]) -> datetime:
 
 
 def time_of(text: str) -> tuple[datetime, bool]:
-    """What Spark casts to a timestamp: its clock (in UTC, if it names a zone), and if it does."""
+    """Read text as Spark casts it: its clock, in UTC if it names a zone, and whether it does."""
     found = TIME.fullmatch(text.strip(BLANKS))
     if not found:
         raise Malformed("bad_value")
@@ -129,7 +129,7 @@ def number_of(text: str) -> Decimal:
 
 
 def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with as many places behind the point as its type says."""
+    """A number with the decimal places of its type."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     whole = int("".join(map(str, digits)))
@@ -146,7 +146,7 @@ def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
 
 
 def read_value(sql_type: str, value: Any) -> Any:
-    """A value as one of a type: the cast neither fails nor changes it (rule 5)."""
+    """A value of a type: the cast neither fails nor changes it (rule 5)."""
     if value is None or sql_type == "string":
         return value if value is None or isinstance(value, str) else as_text(value)
     if not isinstance(value, str):
@@ -179,7 +179,7 @@ def read_value(sql_type: str, value: Any) -> Any:
 
 
 def read_typed(sql_type: str, value: Any) -> Any:
-    """The same of a value that is no text."""
+    """The same for a value that is not text."""
     if sql_type in INTEGERS:
         limit = 2 ** (INTEGERS[sql_type] - 1)
         if value != int(value) or not -limit <= int(value) < limit:
@@ -200,9 +200,9 @@ def read_typed(sql_type: str, value: Any) -> Any:
 class Options:
     """What is known before a row is read.
 
-    ``columns``: name to type, in table order. ``sources``: the relation's column of each that is
+    ``columns``: name to type, in table order. ``sources``: the relation's column for each that is
     read from it. ``before``: the before columns. ``own``, ``joined``: which of :data:`OF_COMMIT`
-    the relation has, and which the unit of work (None: there is none).
+    the relation and the unit of work have (None: there is no unit of work).
     """
 
     key: Sequence[str]
@@ -275,7 +275,7 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 def of_commit(names: Iterable[str]) -> frozenset[str]:
-    """Which of the columns of rule 10 there are."""
+    """Which columns of rule 10 exist."""
     upper = {name.upper() for name in names}
     return frozenset(name for name in OF_COMMIT if PREFIX + name in upper)
 
@@ -285,7 +285,7 @@ def of_commit(names: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Change:
-    """A row as it is read: what two rows of one position must agree in."""
+    """A row as it is read: two rows at one position must agree in it."""
 
     commit: str
     intent: str
@@ -312,7 +312,7 @@ def cell(row: Row, name: str) -> Any:
 
 
 def transaction_id(value: Any) -> str | None:
-    """UOWID as hex text; what is none stays as it is, in upper case."""
+    """UOWID as hex text; other text stays as it is, in upper case."""
     if value is None:
         return None
     try:
@@ -322,7 +322,7 @@ def transaction_id(value: Any) -> str | None:
 
 
 def said(row: Row, columns: frozenset[str]) -> tuple[Any, ...]:
-    """What a row says of its commit."""
+    """What a row says about its commit."""
     values = {name: cell(row, PREFIX + name) for name in columns}
     return (
         logmarker_of(values.get("LOGMARKER")),
@@ -333,7 +333,7 @@ def said(row: Row, columns: frozenset[str]) -> tuple[Any, ...]:
 
 
 def read_row(row: Row, options: Options) -> Change:
-    """A row by itself (rules 2 and 5)."""
+    """Read a row on its own (rules 2 and 5)."""
     commit, intent = (canonical(cell(row, f"{PREFIX}{one}SEQ")) for one in ("COMMIT", "INTENT"))
     operation = cell(row, f"{PREFIX}OPERATION")
     if operation not in ("I", "U", "D"):
@@ -355,9 +355,9 @@ def read_row(row: Row, options: Options) -> Change:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the base says of a key (rules 12 and 14): its row, None if it is not there.
+    """The answer of the base for a key (rules 12 and 14): its row, or None if it has none.
 
-    ``is_bad``: it is there, but no row of it is of the declared types.
+    ``is_bad``: the base has rows of the key, but none with values of the declared types.
     """
 
     row: Mapping[str, Any] | None = None
@@ -365,7 +365,7 @@ class Answer:
 
 
 def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
-    """What the base says of each of its keys: of several rows the greatest."""
+    """The answer of the base for each of its keys: the greatest of several rows."""
     found: dict[Key, list[Row | None]] = {}
     for raw in base:
         try:
@@ -391,7 +391,7 @@ def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
 
 
 def rank(row: Row) -> tuple[Any, ...]:
-    """How Spark orders structs: NULL is least."""
+    """The order of structs in Spark: NULL is least."""
     return tuple((0,) if value is None else (1, value) for value in row.values())
 
 
@@ -402,7 +402,7 @@ def rank(row: Row) -> tuple[Any, ...]:
 class Decoded:
     """The change events in order, the rows in quarantine (place, reason), counts, and memory.
 
-    ``answers``: by key its rows, and what the base answered to them.
+    ``answers``: for each key its rows, and the answer of the base.
     """
 
     events: list[Row]
@@ -553,7 +553,7 @@ def answer(
     base: Iterable[Row],
     memory: Mapping[Key, tuple[frozenset[Change], Answer]],
 ) -> dict[Key, tuple[frozenset[Change], Answer]]:
-    """By key its rows, and what the base says, or said to these rows before (rule 15)."""
+    """For each key its rows and the answer of the base, new or from before (rule 15)."""
     by_key: dict[Key, list[Change]] = {}
     for change in ordered:
         by_key.setdefault(key_of(change, options), []).append(change)
@@ -568,7 +568,7 @@ def answer(
 
 
 def of_commits(unit_of_work: Sequence[Row], options: Options) -> dict[str, tuple[Any, ...]]:
-    """What the unit of work says of each commit (rule 10)."""
+    """What the unit of work says about each commit (rule 10)."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     for row in unit_of_work:
         try:
@@ -663,7 +663,7 @@ def of_event(
     anchor: Mapping[datetime | None, str],
     commits: Mapping[str, tuple[Any, ...]],
 ) -> Row:
-    """What an event has of its position and of its commit (rule 10, section 4)."""
+    """The parts of an event that come from its position and its commit (rule 10, section 4)."""
     sequence, commit_sequence = sequence_of(change, options, anchor)
     nothing = (None,) * len(OF_COMMIT)
     joined = nothing if change.is_load else commits.get(change.commit, nothing)
@@ -695,7 +695,7 @@ def of_event(
 
 @dataclass
 class Increments:
-    """An incremental model: the rows delivered so far, and what the base answered."""
+    """An incremental model: the rows delivered so far, and the answers of the base."""
 
     options: Options
     rows: list[Row] = field(default_factory=list)
@@ -708,7 +708,7 @@ class Increments:
         unit_of_work: Sequence[Row] = (),
         base: Iterable[Row] = (),
     ) -> Decoded:
-        """One run, with the new rows and the base as it is."""
+        """One run, with the new rows and the base at that time."""
         self.rows += rows
         self.unit_of_work += unit_of_work
         decoded = decode(self.rows, self.options, self.unit_of_work, base, self.memory)

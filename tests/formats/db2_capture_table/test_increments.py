@@ -1,7 +1,7 @@
 """Increments of capture tables: the vectors, and generated tables.
 
-Units of work come before their changes and after them, full refreshes move, a base changes from
-run to run. The laws have a table without these two, whose rows leave.
+Units of work arrive before or after their changes, full refreshes move, a base changes from run to
+run. The laws test a table without full refreshes and base, whose rows leave.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from formats.db2_capture_table.writer import Capture, Style
 
 @dataclass(frozen=True)
 class Tables:
-    """The relations of a model, by name: columns and their types; and the rest of its call."""
+    """The relations of a model: name to columns and types; and the rest of its call."""
 
     columns: Mapping[str, Mapping[str, str]]
     arguments: str
@@ -65,7 +65,7 @@ class Tables:
         return tuple(statements)
 
     def landing(self, number: int, rows: Mapping[str, Sequence[Row]]) -> Callable[[Place], None]:
-        """Add rows to the raw relations, and put another base in place of the one before."""
+        """Add rows to the raw relations, and replace the base."""
 
         def land(place: Place) -> None:
             home = place.home / "landed" / place.schema
@@ -79,7 +79,7 @@ class Tables:
 
 
 def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
-    """Queries of the events and the quarantine, and what they give."""
+    """Queries of the events and the quarantine, and their expected results."""
     names = list(options.columns)
     told = [*(f"cast(`{name}` as string)" for name in names), "cdc_operation", "cdc_sequence"]
     told += ["unix_micros(cdc_commit_at)", "cdc_transaction_id"]
@@ -115,7 +115,7 @@ Runs = Sequence[Mapping[str, list[Row]]]
 
 
 def scenario(name: str, tables: Tables, runs: Runs) -> Scenario:
-    """Runs with the rows that arrive and the base of the moment, then a full refresh."""
+    """Runs, each with the arriving rows and the base at that time, then a full refresh."""
     increments, steps = Increments(tables.options), []
     for number, run in enumerate(runs):
         decoded = increments.run(run["capture"], run.get("unit_of_work", ()), run.get("base", ()))
@@ -215,10 +215,10 @@ STYLES: dict[str, Style] = {
 
 
 def generated(seed: int, name: str) -> tuple[Capture, list[dict[str, list[Row]]]]:
-    """A capture table in four batches, each with the base of the moment.
+    """A capture table in four batches, each with the base at that time.
 
-    Each base is the table after a part of its transactions. Its rows are newer than the capture
-    table now and then, and older too.
+    Each base is the table after some of its transactions. Its rows are sometimes newer than the
+    capture table, and sometimes older.
     """
     rng = random.Random(f"{seed} db2 {name}")
     workload = database.generate(NARROW, rng, 40, without=writer.NOT_CAPTURED)
@@ -232,7 +232,7 @@ def generated(seed: int, name: str) -> tuple[Capture, list[dict[str, list[Row]]]
             position = len(workload.rows) * (number + 1) // 4 - 1
             run["base"] = writer.base_of(workload, position, rng, "text")
         runs.append(run)
-    runs[3]["capture"] = []  # a unit of work alone, or another base
+    runs[3]["capture"] = []  # only a unit of work, or another base
     return made, runs
 
 
@@ -256,13 +256,12 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_runs(steps: Stepping, name: str) -> None:
-    """Each run makes what the reference makes, and so does a full refresh."""
+    """Each run, and a full refresh, give the result of the reference."""
     steps.check(name)
 
 
-def test_generated_tables_have_what_increments_are_about() -> None:
-    """Commit times that come later, anchors that move, answers that stay, and a full refresh that
-    is another table."""
+def test_generated_tables_have_every_case_of_increments() -> None:
+    """Late commit times, anchors that move, answers that stay, a full refresh that differs."""
     made, runs = generated(SEEDS["full_refreshes"], "full_refreshes")
     increments = Increments(made.options)
     events = [increments.run(run["capture"], run["unit_of_work"]).events for run in runs]

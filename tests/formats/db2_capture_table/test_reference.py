@@ -1,4 +1,4 @@
-"""The reference in plain Python: rules that are laws, and what the vectors do not say."""
+"""The reference in plain Python: rules that are laws, and cases that the vectors do not have."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BASED = options_of(CD | {"PK01": "int"}, ["ID"], base={"ID": "int", "QTY": "int"
 
 
 def row(commit: int, intent: int, operation: str, key: int, name: str | None = None) -> Row:
-    """A row of the CD table, or of one of keys alone."""
+    """A row of the CD table, or of a table with the key alone."""
     sequences = {"IBMSNAP_COMMITSEQ": f"{commit:020X}", "IBMSNAP_INTENTSEQ": f"{intent:020X}"}
     of_key: Row = {"PK01": key} if name is None else {"ID": key, "NAME": name}
     return {**sequences, "IBMSNAP_OPERATION": operation, **of_key}
@@ -49,7 +49,7 @@ numbers = st.integers(0, 2**80 - 1)
 
 @given(number=numbers, width=st.sampled_from((10, 16)))
 @settings(max_examples=100, deadline=None)
-def test_a_sequence_is_one_in_every_form(number: int, width: int) -> None:
+def test_every_form_of_a_sequence_means_the_same(number: int, width: int) -> None:
     value = number.to_bytes(width, "big")
     digits = value.hex()
     forms = [
@@ -74,7 +74,7 @@ def test_canonical_forms_are_in_the_order_of_numbers(one: int, other: int) -> No
 
 
 @pytest.mark.parametrize("value", [Decimal("1.5"), 10**32, -1, "0A\n", "=", "A===", "::", "0x", ""])
-def test_what_is_no_sequence(value: Any) -> None:
+def test_malformed_sequences(value: Any) -> None:
     with pytest.raises(Malformed, match="bad_sequence"):
         canonical(value)
 
@@ -90,7 +90,7 @@ def test_what_is_no_sequence(value: Any) -> None:
         *(("timestamp_ntz", "2024-01-01 00:00:00Z"), ("boolean", "2"), ("double", "one")),
     ],
 )
-def test_what_is_not_exactly_one_of_its_type(sql_type: str, text: str) -> None:
+def test_values_that_are_not_exactly_of_their_type(sql_type: str, text: str) -> None:
     with pytest.raises(Malformed, match="bad_value"):
         read_value(sql_type, text)
 
@@ -102,7 +102,7 @@ def test_what_is_not_exactly_one_of_its_type(sql_type: str, text: str) -> None:
         *("2024-5-1-10.00.00", "2024-02-30", "20240501100000", "10:00:00", ""),
     ],
 )
-def test_what_is_no_logmarker(text: str) -> None:
+def test_malformed_logmarkers(text: str) -> None:
     with pytest.raises(Malformed, match="bad_value"):
         logmarker_of(text)
 
@@ -117,7 +117,7 @@ def test_key_columns_are_as_many_as_the_key() -> None:
     assert numbered.sources == {"B": "pk10", "A": "PK9"}
 
 
-def test_a_column_that_only_looks_like_a_before_column_is_one_of_the_table() -> None:
+def test_a_column_that_only_looks_like_a_before_column_belongs_to_the_table() -> None:
     options = options_of(ITEMS | {"XNR": "int", "XNAME": "string"}, ["ID"])
     assert list(options.columns) == ["ID", "NAME", "XNR"]
     assert options.before == {"NAME": "XNAME"}
@@ -126,7 +126,7 @@ def test_a_column_that_only_looks_like_a_before_column_is_one_of_the_table() -> 
 # -------------------------------------------------------------------------------------------- pairs
 
 
-def test_the_order_of_rows_plays_no_part() -> None:
+def test_the_order_of_rows_does_not_matter() -> None:
     rows = [row(11, place, "DI"[place % 2], place // 2, "a") for place in range(12)]
     rows += [row(commit, 1, "U", 1, "b") for commit in range(12, 20)] + rows[:3]
     whole = decode(rows, OPTIONS)
@@ -136,7 +136,7 @@ def test_the_order_of_rows_plays_no_part() -> None:
         assert decode(shuffled, OPTIONS).events == whole.events
 
 
-def test_a_row_in_quarantine_parts_no_pair() -> None:
+def test_a_row_in_quarantine_does_not_split_a_pair() -> None:
     rows = [row(11, 1, "D", 1, "a"), row(11, 2, "Z", 2, "x"), row(11, 3, "I", 1, "b")]
     assert events(decode(rows, OPTIONS)) == [("update", 1, "b")]
     other = [rows[0], row(11, 2, "I", 2, "x"), rows[2]]

@@ -1,4 +1,4 @@
-"""The writer: its tables have every phenomenon, and say what the simulated database knows."""
+"""The writer: its tables have every phenomenon, and agree with the simulated database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def single(table: database.Table) -> Style:
 
 
 def of_states(rows: Sequence[Row]) -> list[Row]:
-    """Rows of current state or history without operations: of a pair that is another one."""
+    """Rows of current state or history without operations, which differ for a pair."""
     told = [
         {
             name: value
@@ -52,8 +52,8 @@ def told_by_states(made: Capture, workload: database.Workload) -> tuple[list[Row
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 @pytest.mark.parametrize("kind", ["single", "pairs", "both"])
-def test_a_table_says_all(table: database.Table, kind: str) -> None:
-    """Shifts, swaps and moves of keys too: a transaction ends in the state that it had."""
+def test_a_table_agrees_with_the_states(table: database.Table, kind: str) -> None:
+    """Also with shifts, swaps and moves of keys: a transaction ends in the same state."""
     style = {"single": single(table), "pairs": replace(PAIRS, sequence="decimal")}.get(kind)
     style = style or replace(single(table), pairs=0.5)
     for seed in range(3):
@@ -108,8 +108,8 @@ def test_cases_have_every_phenomenon() -> None:
     assert all(len(case.events) < case.raw_counts["used_rows"] for case in cases.values())
 
 
-def test_deliveries_have_what_increments_are_about() -> None:
-    """Halves of pairs and units of work come apart; increments are what a full refresh makes."""
+def test_deliveries_have_every_case_of_increments() -> None:
+    """Halves of pairs and units of work arrive apart; increments equal a full refresh."""
     made, parts = db2_capture_table.in_batches(random.Random(0))
     increments = Increments(made.options)
     seen: list[dict[str, Row]] = []

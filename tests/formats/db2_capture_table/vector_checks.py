@@ -44,7 +44,7 @@ def names_in(rows: Sequence[Row]) -> list[str]:
 
 
 def typed(rows: Sequence[Row], types: Mapping[str, str]) -> list[Row]:
-    """Rows whose columns have the types that the vector names; all others are texts."""
+    """Rows with columns of the types that the vector names; all other columns are texts."""
     kinds = {"timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz"}
     return [
         {
@@ -56,7 +56,7 @@ def typed(rows: Sequence[Row], types: Mapping[str, str]) -> list[Row]:
 
 
 def options_of(given: Vector) -> Options:
-    """The decoder's arguments. Of increments, columns are those of all runs."""
+    """The decoder's arguments. For increments, the columns of all runs."""
     runs = given.get("runs", [given])
     rows = [row for run in runs for row in run["rows"]]
     uow = [row for run in runs for row in run.get("unit_of_work") or []]
@@ -89,7 +89,7 @@ def event_of(event: Row, columns: Mapping[str, str]) -> Vector:
 
 
 def expected(events: Sequence[Vector]) -> list[Vector]:
-    """Events of a vector, with the microseconds that some leave out."""
+    """Events of a vector, with all digits of their times."""
     full = []
     for event in events:
         at = event["cdc_metadata"]["logmarker"]
@@ -104,7 +104,7 @@ def events_of(decoded: Decoded, given: Vector) -> list[Vector]:
 
 
 def check_applied(events: Sequence[Row], given: Vector, expect: Vector) -> None:
-    """Current state and history are what the vector says."""
+    """Current state and history are as in the vector."""
     key, columns = given["key"], given["columns"]
 
     def row_of(row: Row) -> Row:
@@ -149,7 +149,7 @@ def check_capture(vector: Vector) -> None:
 
 
 def check_increments(vector: Vector) -> None:
-    """Each run has these events, and a full refresh after the last has those."""
+    """Each run has its expected events, and so has a full refresh after the last."""
     given, expect = vector["given"], vector["expect"]
     increments = reference.Increments(options_of(given))
     for run, events, current in zip(

@@ -1,8 +1,8 @@
 """The dbt unit tests of the vectors: many of them in one capture table, each in rows of its own.
 
 A query with the decoder takes seconds before it begins. So vectors share a table: the key of each
-begins with its id, its commits and times are moved, and all have the same columns. What must come
-out of such a table the reference tells, which is checked with every vector by itself.
+begins with its id, its commits and times are moved, and all have the same columns. The expected
+result of such a table comes from the reference, which is checked with every vector on its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sequence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
             value, form = literal(one["value"]), one["form"]
             sql = {"text": value, "binary": f"unhex({value})"}.get(form)
             sql = sql or f"cast({value} as decimal(19, 0))"
-            # dbt writes no character like these
+            # dbt cannot write such characters
             if one["value"] and "\x00" in one["value"]:
                 sql = "concat('\ufffd\ufffd', chr(0), chr(1))"
             rows[form].append([literal(vector["id"]), sql])
@@ -62,9 +62,9 @@ def landed(value: str | None, form: str) -> Any:
 class Group:
     """Vectors that share a capture table.
 
-    ``columns``: of the table. ``relation``: the other columns of the relation. ``key``: what the
-    key has besides the vector, ``key_columns`` where the relation has it. ``fill``: values of
-    columns in vectors that do not have them. ``renamed``: columns that are called so here.
+    ``columns``: the table's columns. ``relation``: the other columns of the relation. ``key``: the
+    key after the vector's name; ``key_columns``: its columns in the relation. ``fill``: values of
+    columns that a vector does not have. ``renamed``: columns with another name here.
     """
 
     vectors: Sequence[str]
@@ -80,7 +80,7 @@ class Group:
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def fill_in(self, names: Mapping[str, Any]) -> Row:
-        """The values that rows have where their vector has none."""
+        """The values of rows in columns that their vector does not have."""
         return {name: value for name, value in self.fill.items() if name in names}
 
 
@@ -134,7 +134,7 @@ SEQUENCES = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 
 
 def is_in(vector: str, group: Group) -> bool:
-    """Whether a group names a vector, by itself or from a first to a last one."""
+    """Whether a group names a vector, alone or in a range."""
     for one in group.vectors:
         first, _, last = one.partition("-")
         if vector == first or (last and first <= vector <= last):
@@ -155,7 +155,7 @@ def moved(row: Row, number: int) -> Row:
 
 
 def capture_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test events and quarantine: a test for each kind of capture table."""
+    """Test events and quarantine, in one test for each kind of capture table."""
     return [
         capture_unit(name, group, [one for one in vectors if is_in(one["id"], group)])
         for name, group in GROUPS.items()
@@ -169,7 +169,7 @@ def capture_unit(name: str, group: Group, vectors: Sequence[Vector]) -> UnitTest
     data = [] if group.has_base else [one for one in columns if one not in group.key]
     listed = dict.fromkeys([*SEQUENCES, "PLACE", *key_there, *data, *group.relation])
     if group.has_base:
-        listed |= dict.fromkeys(["QTY"])  # which is captured and not read
+        listed |= dict.fromkeys(["QTY"])  # captured, but not read
     rows: list[Row] = []
     uow: list[Row] = []
     base: list[Row] = []

@@ -1,7 +1,7 @@
 """Writes a workload as the rows of a capture table, as Capture and Apply would.
 
-:func:`write` gives the rows of one table, its unit of work and its base, and what a decoder must
-make of them. What the registration says, and how the rows landed, is in :class:`Style`.
+:func:`write` gives the rows of one table, its unit of work, its base, and the expected result.
+:class:`Style` has the registration, and how the rows landed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from formats.db2_capture_table.reference import Options
 
 Row = dict[str, Any]
 
-# What is in no capture table.
+# Statements that capture tables do not have.
 NOT_CAPTURED = ("truncate", "reload")
 
 LOAD = (1, 0)
@@ -34,14 +34,14 @@ class Style:
     """What the registration says, and what happens to the rows on their way.
 
     ``pairs``: the share of updates that are a delete and an insert. ``before``: the columns that
-    have a before column, all or none of them; ``prefix``: that of their names. ``key_columns``:
-    the relation's names of the key. ``is_text``: whether all columns landed as text.
-    ``sequence``: ``binary``, ``text`` or ``decimal``. ``logmarker``: its type in the relation, or
-    None. ``own``: what else a row says of its commit. ``unit_of_work``: the share of commits that
-    have a row there, or None; ``joined``: what it says. ``loads``: the number of full refreshes.
-    ``copies``: of a condensed table, the number of its copies. ``base``: ``typed``, ``text`` or
-    None. ``zone``: of LOGMARKER. ``duplicates``: the share of rows that land twice. ``bad_rows``:
-    how many malformed rows of each kind of :data:`BAD_ROWS`.
+    have a before column, all or none of them; ``prefix``: the prefix of their names.
+    ``key_columns``: the relation's names of the key. ``is_text``: whether all columns landed as
+    text. ``sequence``: ``binary``, ``text`` or ``decimal``. ``logmarker``: its type in the
+    relation, or None. ``own``: what else a row has about its commit. ``unit_of_work``: the share of
+    commits that have a row there, or None; ``joined``: its columns. ``loads``: the number of full
+    refreshes. ``copies``: of a condensed table, the number of its copies. ``base``: ``typed``,
+    ``text`` or None. ``zone``: the zone of LOGMARKER. ``duplicates``: the share of rows that land
+    twice. ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
     """
 
     pairs: float = 0.0
@@ -65,8 +65,10 @@ class Style:
 
 @dataclass(frozen=True)
 class Capture:
-    """The landed rows, and what must become of them. ``commits``: the canonical COMMITSEQ of each
-    transaction by its position."""
+    """The landed rows, and their expected result.
+
+    ``commits``: the canonical COMMITSEQ of each transaction by its position.
+    """
 
     table: Table
     columns: dict[str, str]
@@ -115,7 +117,7 @@ def text_of(value: Any, rng: random.Random) -> str | None:
 
 
 def time_text(at: datetime, rng: random.Random) -> str:
-    """A LOGMARKER as text: Db2's form, or what Spark casts; of one time different texts."""
+    """A LOGMARKER as text, in a form of Db2 or Spark: one time has different texts."""
     forms = [
         f"{at:%Y-%m-%d-%H.%M.%S.%f}",
         f" {at:%Y-%m-%d-%H.%M.%S.%f}000123",
@@ -204,7 +206,7 @@ class _Writer:
         return at.astimezone(ZoneInfo(self.style.zone)).replace(tzinfo=None)
 
     def transaction(self, position: int) -> None:
-        """The rows of a unit of work; there is a gap between each two of them."""
+        """The rows of a unit of work, with gaps between them."""
         rng, transaction = self.rng, self.workload.transactions[position]
         self.number += rng.choice((1, 3, 70, 300))
         commit = self.commits[position] = self.number
@@ -233,7 +235,7 @@ class _Writer:
             self.rows.append(self.row(*LOAD, "I", at, values, None))
 
     def condensed(self, copies: int) -> list[Row]:
-        """Whole copies of the condensed table: the last row of each key by then."""
+        """Whole copies of the condensed table: the last row of each key up to then."""
         ends = [len(self.rows) * (copy + 1) // copies for copy in range(copies)]
         made: list[Row] = []
         for end in ends:
@@ -244,7 +246,7 @@ class _Writer:
         return made
 
     def landed(self, row: Row) -> Row:
-        """A row as the relation has it."""
+        """A row as it landed."""
         style, rng = self.style, self.rng
         found: Row = {
             f"IBMSNAP_{name}": row[name]
@@ -268,7 +270,7 @@ class _Writer:
             value = row["before"] and row["before"][name]
             found[source] = text_of(value, rng) if style.is_text else value
             if style.is_text and row["OPERATION"] != "U" and rng.random() < 0.3:
-                found[source] = "n/a"  # which nobody reads
+                found[source] = "n/a"  # not read
         return found | {"LANDED_AT": rng.randrange(9)}
 
     @property
@@ -291,7 +293,7 @@ class _Writer:
     # the unit of work
 
     def unit_of_work(self, share: float) -> list[Row]:
-        """Rows of some commits, of some two; and rows of commits that are in no row."""
+        """One or two rows for some commits, and rows of commits without changes."""
         rng, rows = self.rng, []
         for position, commit in self.commits.items():
             at = self.local(self.workload.transactions[position].committed_at)
@@ -335,7 +337,7 @@ BAD_ROWS = ("bad_sequence", "unknown_operation", "null_key", "bad_value", "seque
 
 
 def _bad(writer: _Writer, kind: str) -> list[Row]:
-    """A row that is malformed in a way, amid the others; or two that are in conflict."""
+    """A row that is malformed in one way, among the others; or two rows in conflict."""
     rng, style, table = writer.rng, writer.style, writer.table
     like = rng.choice([row for row in writer.rows if row["COMMITSEQ"] != LOAD[0]])
     taken = {(row["COMMITSEQ"], row["INTENTSEQ"]) for row in writer.rows}
@@ -375,7 +377,7 @@ def _bad(writer: _Writer, kind: str) -> list[Row]:
 
 
 def possible_bad_rows(style: Style) -> list[str]:
-    """The kinds that a capture table can have that landed so."""
+    """The kinds that are possible in this style."""
     has_bad_values = style.is_text or style.logmarker == "string"
     return [kind for kind in BAD_ROWS if kind != "bad_value" or has_bad_values]
 
@@ -475,8 +477,8 @@ def arguments_of(table: Table, options: Options, style: Style) -> str:
 def base_of(workload: Workload, position: int, rng: random.Random, form: str) -> list[Row]:
     """The table after a transaction, with rows that should not be there.
 
-    Two rows on some keys, of which the greatest is taken; rows without a key. As text some values
-    are none of their type.
+    Some keys have two rows, of which the greatest is taken; some rows have no key. A base of text
+    has some bad values.
     """
     table = workload.table
     rows = [dict(row) for row in workload.rows_at(position).values()]

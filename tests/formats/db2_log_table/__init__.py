@@ -1,4 +1,4 @@
-"""The log table of Db2 text search indexes: what the laws need to know of it."""
+"""The log table of Db2 text search indexes: its interface to the laws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ODD = Layout(operation="decimal(10,0)", time="timestamp_ntz", key_columns=("pk1"
 def case(
     seed: int, name: str, table: database.Table, layout: Layout, style: Style, transactions: int
 ) -> Case:
-    """The log of a simulated database, and the table at its end."""
+    """The log of a simulated database, and the final table."""
     rng = random.Random(f"{seed} {name}")
     workload = database.generate(table, rng, transactions, key_space=30, without=NOT_LOGGED)
     log = writer.write(workload, rng, layout, style)
@@ -62,7 +62,7 @@ def every_bad_row(layout: Layout) -> dict[str, int]:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Logs that triggers fill, typed, and that an application fills, as text."""
+    """Typed logs that triggers fill, and text logs that an application fills."""
     native = Style(bad_rows=every_bad_row(Layout()))
     yield case(seed, "log_table", PARTS, Layout(), native, transactions=40)
     text = Style(by="application", zone="Europe/Berlin", bad_rows=every_bad_row(TEXT))
@@ -72,7 +72,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]]]:
-    """A log in three batches. Its base, which is the table at the end, stays as it is."""
+    """A log in three batches. Its base, the final table, does not change."""
     layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
     workload = database.generate(PARTS, rng, transactions=60, key_space=30, without=NOT_LOGGED)
     style = Style(duplicates=0.2, bad_rows=every_bad_row(layout), shuffle=False)
@@ -81,7 +81,7 @@ def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]]]:
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """What was read has left before the last batch."""
+    """Rows that were read leave before the last batch."""
     log, parts = log_in_batches(rng)
     # the base leaves with the log, so it is delivered again
     bases = [log.base, [], log.base]

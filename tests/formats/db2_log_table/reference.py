@@ -1,7 +1,7 @@
 """What a decoder must make of a text search log table, in plain Python.
 
-It is written to be read against the format's reference; the comments cite its rules by number.
-A log row is a dict with ``OPERATION``, ``TIME`` and the key columns. A row of the base is a dict by
+It is written to be read against the format's reference; the comments cite its rules by number. A
+log row is a dict with ``OPERATION``, ``TIME`` and the key columns. A row of the base is a dict of
 the table's columns. Values are texts, or already of their types. Nothing here is clever, or fast.
 """
 
@@ -24,12 +24,12 @@ OPERATIONS = {"I": 0, "U": 1, "D": 2}
 
 
 class Malformed(Exception):
-    """A row, or a text, that belongs in quarantine: its argument is the reason."""
+    """A row or text that belongs in quarantine; the argument is the reason."""
 
 
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # what a cast of Spark passes over
+BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
 INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
     ("f", "false", "n", "no", "0"), False
@@ -56,7 +56,7 @@ def time_of(text: str, *, also_db2: bool = False) -> tuple[datetime, bool]:
     else:
         raise Malformed("bad_value")
     year, month, day, *clock = (None if part is None else int(part) for part in parts)
-    # What is finer than microseconds is cut.
+    # Digits after microseconds are cut.
     micros = int(f"{fraction or ''}000000"[:6])
     try:
         hour, minute, second = (part or 0 for part in clock)
@@ -78,14 +78,14 @@ def number_of(text: str) -> Decimal:
 
 
 def whole_number(number: Decimal, limit: int) -> int:
-    """What is exactly an integer is one."""
+    """A value as an integer, if it is exactly an integer."""
     if number != number.to_integral_value() or not -limit <= number < limit:
         raise Malformed("bad_value")
     return int(number)
 
 
 def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with as many places behind the point as its type says."""
+    """A number with the decimal places of its type."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     whole = int("".join(map(str, digits)))
@@ -99,7 +99,7 @@ def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
 
 
 def read_value(sql_type: str, value: Any) -> Any:
-    """A value, mostly a text, as exactly one of a type (rule 4)."""
+    """A value, mostly a text, as exactly a value of a type (rule 4)."""
     if value is None or (isinstance(value, str) and sql_type == "string"):
         return value
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
@@ -161,7 +161,7 @@ class Options:
 
 
 def numbered_columns(relation_columns: Iterable[str]) -> list[str]:
-    """The key columns of a log whose `key_columns` are not given (rule 1)."""
+    """The key columns of a log without the argument `key_columns` (rule 1)."""
     found = [name for name in relation_columns if re.fullmatch(r"(?i)pk0*[1-9][0-9]*", name)]
     return sorted(found, key=lambda name: int(name[2:]))
 
@@ -198,7 +198,7 @@ def read_time(value: Any) -> datetime:
 
 
 def read_row(row: Row, options: Options) -> LogRow | None:
-    """Read a row by itself, in the order of section 6; None: an information row (rule 3)."""
+    """Read a row on its own, in the order of section 6; None for an information row (rule 3)."""
     key = [row[name] for name in options.key_columns]
     if row["OPERATION"] is None and all(value is None for value in key):
         return None
@@ -214,7 +214,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
 
 
 def key_of(values: Iterable[Any], options: Options) -> Key:
-    """The values of a key as their types."""
+    """The values of a key in their types."""
     types = [options.columns[name] for name in options.key]
     return tuple(read_value(one, value) for one, value in zip(types, values, strict=True))
 
@@ -227,7 +227,7 @@ Answer = Row | str | None
 
 
 class Base:
-    """The rows that answer, by key (rule 7)."""
+    """The rows that answer keys (rule 7)."""
 
     def __init__(self, rows: Iterable[Row], options: Options) -> None:
         self.rows: dict[Key, Answer] = {}
@@ -249,7 +249,7 @@ class Base:
 
 
 def rank(row: Row) -> tuple[Any, ...]:
-    """How Spark orders structs: NULL is least."""
+    """The order of structs in Spark: NULL is least."""
     return tuple((0,) if value is None else (1, value) for value in row.values())
 
 
@@ -262,7 +262,7 @@ Rows = frozenset[tuple[int, datetime]]
 class Decoded:
     """The change events in order, the rows in quarantine (place, reason), and counts.
 
-    ``no_ops``: the places of information rows. ``answers``: what each key got, and for which rows.
+    ``no_ops``: the places of information rows. ``answers``: the answer of each key, and its rows.
     """
 
     events: list[Row]
@@ -278,11 +278,11 @@ def decode(
     options: Options,
     answers: Mapping[Key, tuple[Rows, Answer]] | None = None,
 ) -> Decoded:
-    """Decode every row that was delivered so far. With ``answers`` of a run it is an increment."""
+    """Decode every row delivered so far. With ``answers`` from a run it is an increment."""
     reasons: dict[int, str] = {}
     no_ops: list[int] = []
     places: dict[Key, list[int]] = {}
-    read: dict[Key, set[tuple[int, datetime]]] = {}  # the same row many times is one (rule 8)
+    read: dict[Key, set[tuple[int, datetime]]] = {}  # repeats of one row count once (rule 8)
     for place, raw in enumerate(rows):
         try:
             row = read_row(raw, options)
@@ -300,7 +300,7 @@ def decode(
     events = []
     for key, several in read.items():
         answer = there.rows.get(key)
-        # Rule 9. What was bad is asked again: there is no event that could keep it.
+        # Rule 9. Keys with bad values are asked again: they have no event that keeps an answer.
         if answers and key in answers and answers[key][0] == several and answers[key][1] != BAD:
             answer = answers[key][1]
         answered[key] = (frozenset(several), answer)
@@ -356,14 +356,14 @@ def change_event(
 
 @dataclass
 class Increments:
-    """An incremental model: the rows delivered so far, and what the runs were answered."""
+    """An incremental model: the rows delivered so far, and the answers of the runs."""
 
     options: Options
     rows: list[Row] = field(default_factory=list)
     answers: Mapping[Key, tuple[Rows, Answer]] = field(default_factory=dict)
 
     def run(self, rows: Sequence[Row], base: Iterable[Row]) -> Decoded:
-        """One run, with the new rows and the base as it is."""
+        """One run, with the new rows and the base at that time."""
         self.rows += rows
         decoded = decode(self.rows, base, self.options, self.answers)
         self.answers = decoded.answers

@@ -1,7 +1,7 @@
 """Increments whose base changes from run to run: the vectors, and generated logs.
 
-What a run has answered stays until a row of its key is new, so the runs are no full refresh. The
-laws have increments with a base that stays as it is.
+The answers of a run stay until their key has a new row, so the runs differ from a full refresh. The
+laws test increments with a base that does not change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def model(options: Options) -> str:
 def landing(
     number: int, log: Sequence[Row], base: Sequence[Row], columns: Columns
 ) -> Callable[[Place], None]:
-    """Add rows to the log, and put another base in place of the one before."""
+    """Add rows to the log, and replace the base."""
 
     def land(place: Place) -> None:
         home = place.home / "landed" / place.schema
@@ -64,7 +64,7 @@ def tables(columns: Columns) -> tuple[str, ...]:
 
 
 def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
-    """Queries of the events and the quarantine, and what they give."""
+    """Queries of the events and the quarantine, and their expected results."""
     names = [f"cast({name} as string)" for name in options.columns]
     told = ["cdc_operation", "cdc_sequence", "cdc_metadata.log_operation"]
     select = f"select {', '.join(names + told)} from {{schema}}.changes order by cdc_sequence"
@@ -88,7 +88,7 @@ def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
 def scenario(
     name: str, runs: Sequence[tuple[list[Row], list[Row]]], options: Options, columns: Columns
 ) -> Scenario:
-    """Runs with the log rows that arrive and the base of the moment, then a full refresh."""
+    """Runs, each with the arriving log rows and the base at that time, then a full refresh."""
     increments = Increments(options)
     steps = [
         Step(
@@ -136,7 +136,7 @@ def vector_runs(vectors: Sequence[Vector]) -> list[tuple[list[Row], list[Row]]]:
 
 
 def test_the_woven_vectors_are_the_vectors() -> None:
-    """By the reference, but for the sequences, in which the key is another."""
+    """In the reference, except for the sequences, which have another key."""
     vectors = FORMAT.vectors_of("db2_log_increments")
     increments = Increments(WOVEN)
     for number, (log, base) in enumerate(vector_runs(vectors)):
@@ -163,10 +163,10 @@ def vector_scenario() -> Scenario:
 
 
 def generated(seed: int) -> tuple[list[tuple[list[Row], list[Row]]], writer.Log]:
-    """A log in four runs, with a base of each, a run without log rows, and the log as a whole.
+    """A log in four runs, each with its base, a run without log rows, and the whole log.
 
-    Each base is the table after a part of its transactions: at times older than the log, at times
-    newer. Some of its rows have bad values, each time others.
+    Each base is the table after some of its transactions: sometimes older than the log, sometimes
+    newer. Some of its rows have bad values, each time other rows.
     """
     rng = random.Random(f"{seed} db2 increments")
     layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
@@ -196,17 +196,17 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 
 def test_vectors(steps: Stepping) -> None:
-    """Each run makes of each vector's rows what it says, and so does a full refresh."""
+    """Each run, and a full refresh, give the expected events of each vector."""
     steps.check("vectors")
 
 
 def test_a_generated_log(steps: Stepping) -> None:
-    """Each run makes what the reference makes."""
+    """Each run gives the result of the reference."""
     steps.check("generated")
 
 
-def test_a_generated_log_has_what_increments_are_about() -> None:
-    """Answers that stay where the base has others, rows that are bad for a time, redeliveries."""
+def test_a_generated_log_has_every_case_of_increments() -> None:
+    """Answers that differ from the base and stay, rows that are bad for a time, redeliveries."""
     runs, log = generated(0)
     increments = Increments(log.options)
     answers, whole = [], None

@@ -1,4 +1,4 @@
-"""Plans: how often the log, the base and the model are read, and what is sent where."""
+"""Plans: how often the log, the base and the model are read, and which data are shuffled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def plans(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The plan of each model, before Spark adapts it to tables without rows."""
+    """The plan of each model, before Spark adapts it to empty tables."""
     project = tmp_path_factory.mktemp("db2_log_plans")
     (project / "dbt_project.yml").write_text("name: plans\nprofile: consumer\n")
     install_package(project)
@@ -67,7 +67,7 @@ def scans(plan: str, table: str) -> int:
 
 
 def test_the_log_and_the_base_are_shuffled_once(plans: dict[str, str]) -> None:
-    """By key, for one join. Nothing is crossed, and the log meets no log."""
+    """By key, for one join. There is no cross join, and the log is not joined with itself."""
     plan = plans["whole"]
     assert (scans(plan, "log"), scans(plan, "base")) == (1, 1)
     assert len(re.findall(r"[^d]Exchange hashpartitioning\(", plan)) == 2
@@ -76,7 +76,7 @@ def test_the_log_and_the_base_are_shuffled_once(plans: dict[str, str]) -> None:
 
 
 def test_an_increment_reads_the_base_once(plans: dict[str, str]) -> None:
-    """Where its keys are is sent to the rows of the base, and to the events of the model."""
+    """The buckets of its keys are broadcast to the base and to the events of the model."""
     plan = plans["increment"]
     assert (scans(plan, "base"), scans(plan, "built")) == (1, 1)
     assert len(re.findall(r"BroadcastHashJoin \[pmod\(xxhash64\(cdc_key", plan)) == 2

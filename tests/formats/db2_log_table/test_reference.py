@@ -1,4 +1,4 @@
-"""The reference itself: what no vector shows, and laws of every log."""
+"""The reference itself: cases that no vector has, and laws of every log."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_a_bad_row_changes_nothing_else(seed: int) -> None:
     assert decode(good, BASE, OPTIONS).events == decoded.events
 
 
-def test_what_is_bad_is_asked_again() -> None:
-    """No event can keep it. A key that was answered well keeps that."""
+def test_keys_with_bad_values_are_asked_again() -> None:
+    """They have no event that keeps an answer. A key with a good answer keeps it."""
     increments = Increments(OPTIONS)
     good: list[Row] = [{"id": "2", "name": "c", "amount": "2"}]
     assert increments.run([row("2")], BASE).quarantine == [(0, "bad_value")]
@@ -89,7 +89,7 @@ def test_what_is_bad_is_asked_again() -> None:
     assert [event[0] for event in events(increments.run([], []))] == ["delete"]
 
 
-def test_key_columns_go_by_their_numbers() -> None:
+def test_key_columns_are_in_the_order_of_their_numbers() -> None:
     names = ["pk10", "PK002", "PK1", "PK", "PK0", "PKX1", "APK3"]
     assert reference.numbered_columns(names) == ["PK1", "PK002", "pk10"]
 

@@ -1,4 +1,4 @@
-"""The writer: its logs have every phenomenon, and say what the simulated database knows."""
+"""The writer: its logs have every phenomenon, and agree with the simulated database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def workload(seed: int, table: database.Table = PARTS) -> database.Workload:
 @pytest.mark.parametrize("by", ["triggers", "application"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_current_state_is_the_table(by: str, seed: int) -> None:
-    """Whoever fills the log with whatever operations: every key that changed is in it."""
+    """With any operations, from triggers or an application: the log has every changed key."""
     made = workload(seed)
     log = write(made, random.Random(seed), TEXT, Style(by=by))
     rows = list(made.rows_at(len(made.rows) - 1).values())
@@ -53,7 +53,7 @@ def test_cases_have_every_phenomenon() -> None:
         operations = {event["cdc_operation"] for event in case.events}
         assert operations == {"insert", "update", "delete"}
         keys = [tuple(row[one] for one in case.table.key) for row in case.relations["base"].rows]
-        assert len(set(keys)) < len(keys) or "all_types" in case.name  # which has many texts of one
+        assert len(set(keys)) < len(keys) or "all_types" in case.name  # has several texts for one
     counts = [case.raw_counts for case in cases.values()]
     assert any(one["no_op_rows"] for one in counts) and any(
         one["quarantined_rows"] for one in counts
@@ -61,8 +61,8 @@ def test_cases_have_every_phenomenon() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_deliveries_are_what_increments_are_about(seed: int) -> None:
-    """Events are replaced, and kept; rows come late and again; a full refresh is the same."""
+def test_deliveries_have_every_case_of_increments(seed: int) -> None:
+    """Events are replaced or kept; rows are late or repeated; a full refresh is equal."""
     log, parts = db2_log_table.log_in_batches(random.Random(seed))
     increments = Increments(log.options)
     sequences: list[set[str]] = []

@@ -18,7 +18,7 @@ def options_of(given: Vector) -> Options:
 
 
 def event_of(event: Row, columns: Sequence[str]) -> Vector:
-    """An event as the vectors write it, but for its times, of which they cut zeros."""
+    """An event as the vectors write it, except for times, where they omit zeros."""
     told = {name: value for name, value in event.items() if name.startswith("cdc_")}
     told.pop("cdc_source")
     return told | {"row": {name: as_text(event[name]) for name in columns}}
@@ -38,13 +38,13 @@ def utc(text: str) -> datetime:
 
 
 def full_time(text: str) -> str:
-    """A time with six digits behind the point."""
+    """A time with six digits after the point."""
     second, _, fraction = text.partition(".")
     return f"{second}.{fraction:0<6}"
 
 
 def landed(row: Row, types: dict[str, str]) -> Row:
-    """A log row of a vector in the types that it has there."""
+    """A log row of a vector in its landed types."""
     row = dict(row)
     if types.get("TIME", "string") != "string" and row["TIME"] is not None:
         row["TIME"] = datetime.fromisoformat(full_time(row["TIME"]))
@@ -72,7 +72,7 @@ def check_log(vector: Vector) -> None:
 
 
 def check_increments(vector: Vector) -> None:
-    """Each run has these events, and a full refresh after the last has those."""
+    """Each run has its expected events, and so has a full refresh after the last."""
     given, expect = vector["given"], vector["expect"]
     increments = reference.Increments(options_of(given))
     for run, events in zip(given["runs"], expect["events"], strict=True):

@@ -1,8 +1,8 @@
 """The dbt unit tests of the vectors: all of them in one log, each in rows of its own.
 
 A query with the decoder takes seconds before it begins. So vectors share a table. Its key begins
-with the vector's id, and has a column for each column that is in the key of a vector. What must
-come out of such a log the reference tells, which is checked with every vector by itself.
+with the vector's id, and has a column for each key column of a vector. The expected result of such
+a log comes from the reference, which is checked with every vector on its own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from formats.db2_log_table import reference
 from formats.db2_log_table.reference import Options, Row, as_text
 from formats.db2_log_table.vector_checks import landed
 
-# The columns of the shared key, by the names and types that vectors have: the name there, and
-# a value for the rows of the other vectors.
+# The columns of the shared key: a vector's name and type to the shared name, and to a value
+# for the rows of other vectors.
 KEY = {
     ("vector", "string"): ("vector", ""),
     ("ID", "string"): ("text_id", ""),
@@ -44,7 +44,7 @@ LOG = ("place", "OPERATION", "TIME", *OPTIONS.key_columns)
 
 
 def woven_key(vector: Vector, values: Mapping[str, Any]) -> Row:
-    """The shared key of a row, by its columns, from the key of a vector by its."""
+    """The shared key of a row as a dict of its columns, from the key of a vector."""
     given = vector["given"]
     key = {name: default for name, default in KEY.values()} | {"vector": vector["id"]}
     for name in given["key"]:
@@ -53,7 +53,7 @@ def woven_key(vector: Vector, values: Mapping[str, Any]) -> Row:
 
 
 def woven_log(vector: Vector) -> list[Row]:
-    """The log rows of a vector; an information row has no key at all."""
+    """The log rows of a vector; an information row has no key."""
     given = vector["given"]
     rows = []
     for place, row in enumerate(given["rows"]):
@@ -79,7 +79,7 @@ def woven_base(vector: Vector) -> list[Row]:
 
 
 def log_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test events and quarantine, of a log for each type of TIME."""
+    """Test events and quarantine, in a log for each type of TIME."""
     logs: dict[str, list[Row]] = {"string": [], "timestamp": [], "timestamp_ntz": []}
     read: list[Row] = []
     for vector in vectors:
@@ -121,7 +121,7 @@ def log_sql(row: Row, time_type: str) -> list[str]:
 
 
 def check_woven(vector: Vector, decoded: reference.Decoded) -> None:
-    """The events of a vector in the shared log are its own, but for the key in the sequence."""
+    """A vector has the same events in the shared log, except for the key in the sequence."""
     names = ("cdc_operation", "cdc_commit_sequence")
     own = [tuple(event[name] for name in names) for event in vector["expect"]["events"]]
     woven = [
@@ -152,7 +152,7 @@ def event_row(event: Row) -> Row:
 
 
 def other_row(refused: str) -> Row:
-    """A row that is no event: one in quarantine, or a vector of which nothing comes."""
+    """A row without an event: a row in quarantine, or a vector without a result."""
     columns = ("cdc_sequence", "cdc_operation", "cdc_commit_sequence", "cdc_commit_at", "present")
     more = ("nothing_else", "log_operation", "log_time", "row_values")
     vector, _, reason = refused.partition(" ")

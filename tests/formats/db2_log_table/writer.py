@@ -1,8 +1,8 @@
 """Writes a workload as a log table of keys, as triggers or an application would.
 
-:func:`write` gives the log, the base that answers it, and what a decoder must make of both. How
-the two landed is in :class:`Layout`; who fills the log, and what happens to the rows on their way,
-in :class:`Style`.
+:func:`write` gives the log, the base that answers it, and the expected result. :class:`Layout` says
+how the two landed. :class:`Style` says who fills the log, and what happens to the rows on their
+way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTS = Table(
     ("nr", "part"),
 )
 
-# Statements for which there are no row triggers.
+# Statements without row triggers.
 NOT_LOGGED = ("truncate", "reload")
 
 LETTERS = "IUD"
@@ -45,8 +45,8 @@ class Layout:
     """How a log and its base landed.
 
     ``operation``, ``time``: landed types. ``key_columns``: the names of the key columns, in key
-    order; ``is_given``: whether the decoder is told them. ``keys_as_text``: in place of the types
-    of the table. ``base``: ``typed`` or ``text``; ``columns``: whether the decoder is told them.
+    order; ``is_given``: whether they are an argument. ``keys_as_text``: instead of the types of the
+    table. ``base``: ``typed`` or ``text``; ``columns``: whether they are an argument.
     """
 
     operation: str = "int"
@@ -58,7 +58,7 @@ class Layout:
     columns: bool = False
 
     def log_columns(self, table: Table) -> dict[str, str]:
-        """Names and types of the log's columns; the key is not behind the others."""
+        """Names and types of the log's columns; the key is not at the end."""
         types = {
             name: table.columns[one] for name, one in zip(self.key_columns, table.key, strict=True)
         }
@@ -68,7 +68,7 @@ class Layout:
         return {**reverse, "loaded_at": "timestamp", "OPERATION": self.operation, "TIME": self.time}
 
     def base_columns(self, table: Table) -> dict[str, str]:
-        """Those of the base; one that is not read comes with `columns` alone."""
+        """Names and types of the base's columns; only with `columns` it has an unread one."""
         if self.base == "typed" and not self.columns:
             return dict(table.columns)
         types = dict(table.columns)
@@ -81,10 +81,11 @@ class Layout:
 class Style:
     """Who fills the log, and what happens to the rows on their way.
 
-    ``by``: ``triggers``, a row a change in order, or ``application``, which names each changed key
-    now and then, with any operation. ``zone``: of the log's times. ``duplicates``: the share of
-    rows that are delivered again. ``bad_rows``: how many rows of each kind of :data:`BAD_ROWS`.
-    ``unlanded``: the share of rows that are not in the log yet, or are lost.
+    ``by``: ``triggers``, one row for each change in order, or ``application``, which names each
+    changed key sometimes, with any operation. ``zone``: the zone of the log's times.
+    ``duplicates``: the share of rows that are delivered again. ``bad_rows``: how many rows of each
+    kind of :data:`BAD_ROWS`. ``unlanded``: the share of rows that are not in the log yet, or are
+    lost.
     """
 
     by: str = "triggers"
@@ -97,7 +98,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Log:
-    """The landed rows, and what must become of them. ``arguments``: the decoder's."""
+    """The landed rows, and their expected result; ``arguments`` are the decoder's."""
 
     layout: Layout
     table: Table
@@ -132,7 +133,7 @@ class Log:
 
 
 def text_of(sql_type: str, value: Any, rng: random.Random) -> str | None:
-    """A value as a text that a cast takes."""
+    """A value as a text that a cast accepts."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -151,7 +152,7 @@ def text_of(sql_type: str, value: Any, rng: random.Random) -> str | None:
 
 
 def time_text(at: datetime, rng: random.Random) -> str:
-    """A time in a form of Spark's or in Db2's own."""
+    """A time in a form of Spark or Db2."""
     forms = [f"{at:%Y-%m-%d %H:%M:%S.%f}789", f"{at:%Y-%m-%d-%H.%M.%S.%f}"]
     forms += [f" {at:%Y-%m-%d-%H.%M.%S.%f}000123 ", f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"]
     if not at.microsecond:
@@ -163,10 +164,10 @@ def time_text(at: datetime, rng: random.Random) -> str:
 
 
 def logged(workload: Workload, by: str, rng: random.Random, zone: str) -> list[Row]:
-    """The log rows as they are made, with operations as numbers and local times.
+    """The log rows as they are written, with operations as numbers and local times.
 
-    A trigger notes the time of its statement: the same for all rows of one, before the commit. A
-    row whose key changes is a delete and an insert.
+    A trigger notes the time of its statement: the same for all its rows, before the commit. A row
+    whose key changes is a delete and an insert.
     """
     table = workload.table
     rows = []
@@ -213,7 +214,7 @@ def landed(row: Row, table: Table, layout: Layout, rng: random.Random) -> Row:
 
 
 def bad(row: Row, kind: str, layout: Layout, table: Table, rng: random.Random) -> Row:
-    """A landed row that is malformed in a way, or an information row."""
+    """A landed row that is malformed in one way, or an information row."""
     row, last = dict(row), layout.key_columns[-1]
     if kind == "unknown_operation":
         texts = ("3", "X", "u", None)
@@ -240,7 +241,7 @@ BAD_ROWS = ("unknown_operation", "null_key", "missing_time", "bad_value", "infor
 
 
 def possible_bad_rows(layout: Layout) -> list[str]:
-    """The kinds that a log can have that landed so."""
+    """The kinds that are possible in this layout."""
     is_text = layout.time == "string" and layout.keys_as_text
     return [kind for kind in BAD_ROWS if kind != "bad_value" or is_text]
 
@@ -251,10 +252,10 @@ def possible_bad_rows(layout: Layout) -> list[str]:
 def base_of(
     rows: Sequence[Mapping[str, Any]], table: Table, layout: Layout, rng: random.Random
 ) -> list[Row]:
-    """The table as it is, with rows that should not be there.
+    """The table with rows that should not be there.
 
-    Two rows on some keys, of which the greatest is taken; rows without a key. As text some rows
-    have a value that is none of its type: the second of a key, or the only one.
+    Some keys have two rows, of which the greatest is taken; some rows have no key. In a base of
+    text, some rows have a bad value: the second row of a key, or the only one.
     """
     made = [dict(row) for row in rows]
     for row in rng.sample(made, min(len(made), 3)):

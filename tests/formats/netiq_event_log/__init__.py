@@ -1,4 +1,4 @@
-"""The event log table of NetIQ Identity Manager: what the laws need to know of it."""
+"""The event log table of NetIQ Identity Manager: its interface to the laws."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def case(
     style: Style,
     transactions: int = 60,
 ) -> Case:
-    """The log of a simulated database; rows of every kind are malformed that can be."""
+    """The log of a simulated database; with malformed rows of every possible kind."""
     rng = random.Random(f"{seed} {name}")
     workload = database.generate(table, rng, transactions, without=writer.NOT_LOGGED)
     log = writer.write(workload, rng, layout, style)
@@ -67,7 +67,7 @@ def every_bad_row(layout: Layout) -> dict[str, int]:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Logs of several layouts, with and without values, with a snapshot and without."""
+    """Logs of several layouts, with and without values, with and without a snapshot."""
     yield case(seed, "event_log", ACCOUNTS, Layout(), Style(bad_rows=every_bad_row(Layout())))
     yield case(
         seed,
@@ -109,11 +109,10 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def log_in_batches(rng: random.Random) -> tuple[Log, list[list[writer.Row]]]:
-    """A log with query-back in three batches: ids come late, rows come again with other statuses.
+    """A log with query-back in three batches: ids are late, rows are repeated with other statuses.
 
-    A run that sees a query-back row before the delete that follows it answers it, and the answer
-    stays. So with the deletes of rows that the snapshot has, everything else is as in a full
-    refresh: they come first.
+    A run answers a query-back row if the delete after it has not arrived, and the answer stays. So
+    the deletes of rows that the snapshot has come first: then the result equals a full refresh.
     """
     layout = Layout(event_time="string")
     workload = database.generate(ACCOUNTS, rng, transactions=60, without=writer.NOT_LOGGED)
@@ -134,7 +133,7 @@ def log_in_batches(rng: random.Random) -> tuple[Log, list[list[writer.Row]]]:
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """The log in three batches; what was read has left before the last, the snapshot stays."""
+    """The log in three batches; rows that were read leave before the last; the snapshot stays."""
     log, parts = log_in_batches(rng)
     assert log.snapshot is not None
     # the snapshot leaves with the log, so it is delivered again

@@ -1,7 +1,7 @@
-"""What the driver would publish of an event log, and its XDS documents, in plain Python.
+"""What the driver would publish from an event log, and its XDS documents, in plain Python.
 
 The second part of :mod:`formats.netiq_event_log.reference`; the comments cite the rules of the
-format's reference by number. Each question is asked of all rows again: nothing here is fast.
+format's reference by number. Each question looks at all rows again, so nothing here is fast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from formats.netiq_event_log.reference import (
 
 @dataclass(frozen=True)
 class Driver:
-    """How the driver is set up, and whether only a poll is asked about."""
+    """The settings of the driver, and whether the result is for one poll."""
 
     user: str | None = None
     allow_loopback: bool = False
@@ -43,7 +43,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Published:
-    """What becomes of a log row (rule 18)."""
+    """The result for a log row (rule 18)."""
 
     record_id: str
     is_published: bool
@@ -63,7 +63,7 @@ def passed_over(row: LogRow, as_of: datetime | None, driver: Driver) -> str | No
 
 
 class Publication:
-    """A log as the driver takes it: ``events`` are the rows that it publishes together."""
+    """A log as the driver reads it; ``events`` has the rows that it publishes together."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Publication:
         return passed_over(row, self.options.as_of_time, self.driver)
 
     def window(self, row: LogRow) -> Any:
-        """What the rows of a window have in common."""
+        """The values that all rows of a window share."""
         return self.windows[row.record_id]
 
     def new_window(self, row: LogRow) -> Any:
@@ -118,7 +118,7 @@ class Publication:
         return found
 
     def end_of(self, row: LogRow) -> tuple[bool, LogRow | None]:
-        """Rule 10: whether the database row is gone, and the row of the log that says so."""
+        """Rule 10: whether the database row is gone, and the row of the log that shows it."""
         if self.table is not None:
             return row.key not in self.table.rows, None
         told = [
@@ -131,7 +131,7 @@ class Publication:
         return is_gone, last if is_gone else None
 
     def verdict(self, row: LogRow) -> tuple[str | None, LogRow | None]:
-        """Why a row is not published, and by which other one."""
+        """Why a row is not published, and the row that suppresses it."""
         if (reason := self.passed_over(row)) is not None:
             return reason, None
         if row.event_type == 4:
@@ -235,7 +235,7 @@ class Documents:
     type5: str = "modify"
 
     def all(self) -> list[tuple[str, str | None, str | None]]:
-        """``cdc_sequence``, ``xds``, ``reason`` of each published event, in order."""
+        """``cdc_sequence``, ``xds``, ``reason`` for each published event, in order."""
         return [
             (self.publication.sequence(event), *self.document(event))
             for event in self.publication.events
@@ -247,7 +247,7 @@ class Documents:
         if 5 in types:
             name = self.type5
         attributes = []
-        # rows of type 5 and 6 in one event say the same
+        # rows of type 5 and 6 in one event have the same attributes
         for row in event[:1] if types <= {5, 6} else event:
             if self.is_unanswered(row):
                 return None, "no_snapshot"
@@ -281,7 +281,7 @@ class Documents:
         return "octet" if is_binary else "string"
 
     def attributes(self, row: LogRow, is_add: bool) -> list[Element]:
-        """What a row says of attributes."""
+        """The attributes in a row."""
         options, answer = self.publication.options, self.answer(row) or {}
         column = options.column(row.column_name)
         if row.event_type == 4:
@@ -316,19 +316,19 @@ class Documents:
 
 # ---------------------------------------------------------------------------------------- backlog
 
-# What the driver takes up of a table, its status, and why not: number of rows, and their times.
+# For table, status, and reason why the driver does not read the rows: their number and times.
 Backlog = dict[tuple[str | None, str | None, str | None], list[datetime | None]]
 
 
 def whole_key(table_key: str) -> Mapping[str, str]:
-    """Columns of which a key is one: of any table, so each has what its rows name."""
+    """Key columns of any table: a dict that has every name, because each row names its own key."""
     return dict.fromkeys((name for name, _ in parse_key(table_key)), "string")
 
 
 def backlog(rows: Sequence[Row], as_of: datetime | None, driver: Driver) -> Backlog:
     """The times of all rows of a log, by table, status and reason.
 
-    Each row is read as by a decoder whose key are the names in its own ``table_key``.
+    Each row is read with the names in its own ``table_key`` as the key.
     """
     found: Backlog = {}
     well_formed: dict[tuple[str, int], list[LogRow]] = {}

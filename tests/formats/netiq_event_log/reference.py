@@ -36,11 +36,11 @@ FIELDS = (1, 2, 3, 7, 8)
 
 
 class Malformed(Exception):
-    """A row, or a text, that belongs in quarantine: its argument is the reason."""
+    """A row or text that belongs in quarantine; the argument is the reason."""
 
 
 class Missing(Exception):
-    """Columns that a relation lacks: its argument is the list of them."""
+    """Columns that a relation lacks; the argument is their list."""
 
 
 # ------------------------------------------------------------------------------------------- layout
@@ -65,7 +65,7 @@ def columns_of_layout(
 
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # what a cast of Spark passes over
+BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
 
 DAY = r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 TIME = re.compile(
@@ -158,7 +158,7 @@ def read_value(sql_type: str, text: str | None) -> Any:
 
 
 def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with as many places behind the point as its type says."""
+    """A number with the decimal places of its type."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     whole = int("".join(map(str, digits)))
@@ -175,7 +175,7 @@ def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
 
 
 def integer(value: Any) -> int:
-    """What is exactly an integer is one."""
+    """A value as an integer, if it is exactly an integer."""
     if value is None:
         raise Malformed("bad_value")
     text = value.strip(BLANKS) if isinstance(value, str) else str(value)
@@ -222,7 +222,7 @@ def parse_key(text: str | None) -> list[tuple[str, str]]:
 
 
 def quoted(text: str, place: int) -> tuple[str, int]:
-    """Read behind a double quote up to the next one: the value, and the place behind that."""
+    """Read from after a double quote to the next one: the value, and the position after it."""
     found: list[str] = []
     while place < len(text):
         letter = text[place]
@@ -239,7 +239,7 @@ def quoted(text: str, place: int) -> tuple[str, int]:
 
 
 def without_view_prefix(name: str) -> Iterator[str]:
-    """Every name that may stand behind the prefix of a view's column (rule 3)."""
+    """Every name that can follow the prefix of a view's column (rule 3)."""
     if not name.startswith("pk_"):
         return
     rests = [name[3:]]
@@ -276,7 +276,7 @@ def match_key(
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of the decoder. ``now``: the time of the run, for ``as_of='now'``."""
+    """The arguments of the decoder; ``now`` is the time of the run, for ``as_of='now'``."""
 
     table: str
     key: Sequence[str]
@@ -287,7 +287,7 @@ class Options:
 
     @property
     def as_of_time(self) -> datetime | None:
-        """The wall clock up to which rows are taken up."""
+        """The wall clock up to which rows are read."""
         if self.as_of is None:
             return None
         if self.as_of == "now":
@@ -324,7 +324,7 @@ class LogRow:
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What rows of one record_id must agree in: all but the status."""
+        """The values in which rows of one record_id must agree: all except the status."""
         return (
             *(self.event_type, self.event_time, self.perpetrator, self.table_key),
             *(self.column_name, self.old_value, self.new_value),
@@ -332,7 +332,7 @@ class LogRow:
 
 
 def is_of_table(table_name: str, table: str) -> bool:
-    """Tell whether a row is one of the table (rule 4)."""
+    """Tell whether a row belongs to the table (rule 4)."""
     return table_name.rpartition(".")[2].strip(" ").lower() == table.strip(" ").lower()
 
 
@@ -369,7 +369,7 @@ def read_event_type(value: Any) -> int:
 
 
 def read_row(row: Row, options: Options) -> LogRow | None:
-    """Read a log row by itself, in the order of section 6; None: a row of another table."""
+    """Read a log row on its own, in the order of section 6; None for a row of another table."""
     table_name = row["table_name"]
     if table_name is None or not table_name.strip(" "):
         raise Malformed("missing_table_name")
@@ -388,7 +388,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
     except Malformed as error:
         if error.args[0] != "bad_value":
             raise
-        bad_key = True  # of the reasons this is a later one
+        bad_key = True  # this reason comes later in the order
     column_name = (row["column_name"] or "").strip(" ").lower() or None
     if event_type in FIELDS and column_name is None:
         raise Malformed("missing_column_name")
@@ -416,7 +416,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
 
 
 class Snapshot:
-    """The rows that query-back is answered from, by key."""
+    """The rows that answer query-back rows, by key."""
 
     def __init__(self, rows: Iterable[Row], options: Options) -> None:
         self.options = options
@@ -433,17 +433,17 @@ class Snapshot:
                 self.rows[key] = row
 
     def rank(self, row: Row) -> tuple[Any, ...]:
-        """How Spark orders structs of the columns as they are there: NULL is least."""
+        """The order of structs in Spark, with the columns of the snapshot: NULL is least."""
         values = [row[name] for name in self.options.columns]
         return tuple((0,) if value is None else (1, value) for value in values)
 
     def value(self, row: Row, name: str) -> Any:
-        """A value of a row: text is read like that of the log."""
+        """A value of a row; text is read like text in the log."""
         value = row[name]
         return read_value(self.options.columns[name], value) if isinstance(value, str) else value
 
     def answer(self, row: LogRow) -> Row:
-        """The values that a query-back row takes; empty where it names no column of the table."""
+        """The values for a query-back row; empty if it names no column of the table."""
         names = list(self.options.columns)
         if row.event_type in (7, 8):
             column = self.options.column(row.column_name)
@@ -468,10 +468,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Answer:
-    """A window that a run has answered: its active rows, and the values of those that remained.
+    """A window that a run has answered: its active rows, and the values of the remaining rows.
 
-    Events are made of the values anew: rows of other windows that come in between divide them, as
-    they would in a full refresh.
+    Events are built again from the values: rows of other windows in between divide them, as in a
+    full refresh.
     """
 
     rows: frozenset[int]
@@ -480,7 +480,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Memory:
-    """What one run leaves to the next: answered windows, and the rows that it has taken up."""
+    """What one run passes to the next: answered windows, and the rows that it has read."""
 
     answers: Sequence[Answer] = ()
     taken_up: frozenset[int] = frozenset()
@@ -490,7 +490,7 @@ class Memory:
 class Decoded:
     """The change events in order, the rows in quarantine (place, reason), counts, and memory.
 
-    ``event_of``: the event of each record_id that is in one.
+    ``event_of``: the event of each record_id, if it has one.
     """
 
     events: list[Row]
@@ -501,9 +501,10 @@ class Decoded:
 
 
 class ReadLog:
-    """The rows of the table, of which each record_id has one, and why others are in quarantine.
+    """The rows of the table, one for each record_id, and why others are in quarantine.
 
-    ``places``: of the deliveries of a record_id. ``reasons``: by the place of a delivery.
+    ``places``: the places of the deliveries of a record_id. ``reasons``: by the place of a
+    delivery.
     """
 
     def __init__(self, rows: Sequence[Row], options: Options) -> None:
@@ -534,7 +535,7 @@ class ReadLog:
 
 
 def one_of(several: Sequence[LogRow]) -> LogRow:
-    """Rows of one record_id that agree, as one. Of several spellings the least."""
+    """Combine rows of one record_id that agree. Of several spellings the least counts."""
     last = max(several, key=lambda row: (row.status != "N", row.status))
     return replace(last, spelled=min(row.spelled for row in several))
 
@@ -591,7 +592,7 @@ def decode(
 
 
 class _Deciding:
-    """Decides what becomes of the rows that do not wait and are not malformed."""
+    """Decides about the rows that do not wait and are not malformed."""
 
     def __init__(
         self, ordered: Sequence[LogRow], table: Snapshot, options: Options, memory: Memory
@@ -609,7 +610,7 @@ class _Deciding:
         windows: dict[Any, list[LogRow]] = {}
         for row in ordered:
             windows.setdefault(self.window_of(row), []).append(row)
-        # Of each row that remains, the values that it carries.
+        # For each remaining row, the values that it carries.
         values: dict[int, Row] = {}
         candidates = {row: answer for answer in memory.answers for row in answer.rows}
         for window in windows.values():
@@ -622,7 +623,7 @@ class _Deciding:
         self.group([row for row in ordered if row.record_id in values], values)
 
     def window_of(self, row: LogRow) -> Any:
-        """What the rows of a window have in common; a delete is a window by itself."""
+        """The values that all rows of a window share; a delete is a window of its own."""
         if row.event_type == 4:
             return row.record_id
         before = sum(place < self.place[row.record_id] for place in self.deletes.get(row.key, ()))
@@ -648,7 +649,7 @@ class _Deciding:
         return row.key not in self.table.rows or is_overtaken
 
     def is_bad(self, row: LogRow) -> bool:
-        """Whether a row would take a value of the snapshot that is none."""
+        """Whether a row would use a bad value of the snapshot."""
         if row.event_type not in QUERY_BACK or self.is_gone(row):
             return False
         try:
@@ -681,7 +682,7 @@ class _Deciding:
         return self.table.answer(row) if row.event_type in QUERY_BACK else {}
 
     def group(self, rows: Sequence[LogRow], values: Mapping[int, Row]) -> None:
-        """Rows that remain make events, key by key (rule 14)."""
+        """Group the remaining rows into events, key by key (rule 14)."""
         for event in grouped(rows, self.window_of):
             carried: Row = {}
             for row in event:
@@ -692,7 +693,7 @@ class _Deciding:
 def grouped(
     rows: Iterable[LogRow], window_of: Callable[[LogRow], Any]
 ) -> Iterator[Sequence[LogRow]]:
-    """Rows that make one event each (rule 14)."""
+    """Give the rows of each event (rule 14)."""
     by_key: dict[tuple[Any, ...], list[LogRow]] = {}
     for row in rows:
         by_key.setdefault(row.key, []).append(row)
@@ -707,7 +708,7 @@ def grouped(
 
 
 def continues(event: Sequence[LogRow], row: LogRow, window_of: Callable[[LogRow], Any]) -> bool:
-    """Tell whether a row belongs to the event that the row before it is in."""
+    """Tell whether a row belongs to the same event as the row before it."""
     last = event[-1]
     return (
         row.event_type != 4
@@ -788,7 +789,7 @@ class Increments:
     def run(
         self, rows: Sequence[Row], snapshot: Iterable[Row] | None, as_of: str | None = None
     ) -> Decoded:
-        """One run, with the new rows and the snapshot as it is."""
+        """One run, with the new rows and the snapshot at that time."""
         self.rows += rows
         one = self.options
         options = Options(one.table, one.key, one.columns, as_of or one.as_of, one.zone, one.now)

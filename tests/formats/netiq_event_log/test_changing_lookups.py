@@ -1,7 +1,7 @@
 """Increments whose snapshot and `as_of` change from run to run: the vectors, and generated logs.
 
-What a run has answered stays, so the runs are no full refresh. The laws have increments with
-look-ups that stay as they are.
+The answers of a run stay, so the runs differ from a full refresh. The laws test increments with
+look-ups that do not change.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def landing(
     snapshot: Sequence[Row],
     columns: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> Callable[[Place], None]:
-    """Add rows to the log, and put another snapshot in place of the one before."""
+    """Add rows to the log, and replace the snapshot."""
 
     def land(place: Place) -> None:
         home = place.home / "landed" / place.schema
@@ -92,14 +92,14 @@ def tables(columns: tuple[Mapping[str, str], Mapping[str, str]]) -> tuple[str, .
 
 
 def padded(values: Sequence[Any], number: int) -> list[Any]:
-    """As many values: the last one again and again."""
+    """Values repeated to a length: the last one several times."""
     return [*values, *[values[-1]] * (number - len(values))]
 
 
 def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
-    """Every vector in one log. Those whose `as_of` goes another way are in a model of their own.
+    """Every vector in one log. Vectors with another sequence of `as_of` have a model of their own.
 
-    A vector with fewer runs than others has them with nothing new: its events stay.
+    A vector with fewer runs than others has more runs without new rows: its events stay.
     """
     number_of_runs = max(len(vector["given"]["runs"]) for vector in vectors)
     layout = Layout(record_id="string", event_type="string", event_time="string")
@@ -166,10 +166,10 @@ def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
 
 
 def generated(seed: int) -> tuple[list[list[Row]], list[list[Row]], writer.Log]:
-    """A log in four batches, the snapshot of each run, and the log as a whole.
+    """A log in four batches, the snapshot of each run, and the whole log.
 
-    Each snapshot is the table after a part of its transactions. Its rows are newer than the log now
-    and then, and older too.
+    Each snapshot is the table after some of its transactions. Its rows are sometimes newer than the
+    log, and sometimes older.
     """
     rng = random.Random(f"{seed} netiq increments")
     workload = database.generate(PEOPLE, rng, transactions=60, without=writer.NOT_LOGGED)
@@ -184,7 +184,7 @@ def generated(seed: int) -> tuple[list[list[Row]], list[list[Row]], writer.Log]:
 
 
 def generated_scenario(seed: int) -> Scenario:
-    """A log whose snapshot grows with it, as the reference decodes it run by run."""
+    """A log with a growing snapshot, as the reference decodes it run by run."""
     parts, snapshots, log = generated(seed)
     columns = (log.columns, dict(PEOPLE.columns))
     increments = reference.Increments(log.options)
@@ -222,17 +222,17 @@ def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Ste
 
 
 def test_vectors(steps: Stepping) -> None:
-    """Each run makes of each vector's rows what it says, and so does a full refresh."""
+    """Each run, and a full refresh, give the expected events of each vector."""
     steps.check("vectors")
 
 
 def test_a_generated_log(steps: Stepping) -> None:
-    """Each run makes what the reference makes."""
+    """Each run gives the result of the reference."""
     steps.check("generated")
 
 
-def test_a_generated_log_has_what_increments_are_about() -> None:
-    """Answers that stay, answers made anew, and a full refresh that is another table."""
+def test_a_generated_log_has_every_case_of_increments() -> None:
+    """Answers that stay, new answers, and a full refresh with another result."""
     parts, snapshots, log = generated(0)
     increments = reference.Increments(log.options)
     answers, events = [], []

@@ -56,7 +56,7 @@ BACKLOG = {
 class Case:
     """A log, and the settings of the driver.
 
-    ``models``: each macro's materialization. ``statements``: what is done to the log after that.
+    ``models``: each macro's materialization. ``statements``: later changes of the log.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Case:
         }
 
     def expected(self) -> dict[str, tuple[dict[str, str], list[Row]]]:
-        """What each of them gives: columns and rows."""
+        """The expected result of each macro: columns and rows."""
         documents = self.documents()
         driver = Driver(self.driver.user, self.driver.allow_loopback)
         rows = []
@@ -129,7 +129,7 @@ def case(
 
 
 def cases() -> list[Case]:
-    """A poll of a typed log; a log by time that was published; all types; a log without values."""
+    """A poll of a typed log; a published log by time; all types; a log without values."""
     mixed: dict[str, Any] = {"query_back": 0.7, "both": 0.5, "odd_keys": 0.2}
     return [
         case(
@@ -174,7 +174,7 @@ def cases() -> list[Case]:
     ]
 
 
-# What XML forbids, what it has another meaning for, what it changes, and what it must leave alone.
+# Texts that XML forbids, gives another meaning, or changes, and texts that it must keep.
 HOSTILE = [
     *(
         "",
@@ -229,7 +229,7 @@ HOSTILE = [
     ),
     '<&>"\r\n' * 20_000,
 ]
-# No text has these: UTF-16 in UTF-8, an overlong form, and half of a character.
+# Invalid in a text: UTF-16 in UTF-8, an overlong form, and half of a character.
 NO_TEXT = (
     ("\ud800", "EDA080"),
     ("a\udfff", "61EDBFBF"),
@@ -258,7 +258,7 @@ def log_of(name: str, rows: list[Row], snapshot: list[Row], columns: dict[str, s
 
 
 def hostile() -> Case:
-    """Each of the texts as a key, as a value old and new, in the snapshot, and as a name."""
+    """Each of the texts as a key, as an old and a new value, in the snapshot, and as a name."""
     rows: list[Row] = []
     for text in [*HOSTILE, *NO_TEXTS]:
         row = {"table_key": quoted(text), "old_value": None, "new_value": None}
@@ -289,7 +289,7 @@ EXAMPLES = [vector for vector in FORMAT.vectors_of("netiq_xds") if "vendor" in v
 
 
 def printed() -> Case:
-    """The examples that the vendor printed, an hour after each other."""
+    """The vendor's printed examples, one hour apart."""
     rows = [
         row | {"event_time": f"2024-03-01 1{hour}:00:00", "record_id": None}
         for hour, vector in enumerate(EXAMPLES)
@@ -310,7 +310,7 @@ def is_no_text(value: Any) -> bool:
 
 @pytest.fixture(scope="module")
 def expected(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Every case built as a dbt project, and the folder of what must come out."""
+    """Build every case as a dbt project; give the folder of the expected results."""
     home = tmp_path_factory.mktemp("publication")
     (home / "models").mkdir()
     inputs = []
@@ -319,7 +319,7 @@ def expected(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
         if one.log.snapshot is not None:
             relations["snapshot"] = (dict(one.log.snapshot_columns), one.log.snapshot)
         for name, (columns, rows) in relations.items():
-            # what is no text is put in by a statement
+            # a statement inserts bytes that are not text
             rows = [row for row in rows if not any(map(is_no_text, row.values()))]
             write_parquet(home / "inputs" / f"{one.name}__{name}", columns, rows)
             inputs.append(f"{one.name}__{name}")
@@ -364,7 +364,7 @@ def expected(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> 
         for macro, materialized in one.models.items()
     ],
 )
-def test_it_is_what_the_reference_says(
+def test_result_is_the_result_of_the_reference(
     warehouse: Warehouse, expected: Path, one: Case, macro: str
 ) -> None:
     columns, _ = one.expected()[macro]
@@ -377,7 +377,7 @@ def test_it_is_what_the_reference_says(
 
 
 def test_hostile_values_are_read_back(warehouse: Warehouse, expected: Path) -> None:
-    """A parser finds what is in the log and in the snapshot, or there is no document."""
+    """A parser finds the values of the log and the snapshot, or there is no document."""
     found = dict(warehouse.sql(f"select cdc_sequence, xds from {SCHEMA}.hostile_xds"))
     (case,) = (one for one in CASES if one.name == "hostile")
     texts = {case.publication.sequence(event): event for event in case.publication.events}
@@ -395,7 +395,7 @@ def test_hostile_values_are_read_back(warehouse: Warehouse, expected: Path) -> N
 
 
 def test_the_examples_of_the_vendor(warehouse: Warehouse, expected: Path) -> None:
-    """Each document is the one that was printed, by Canonical XML."""
+    """Each document equals the printed one in Canonical XML."""
     found = warehouse.sql(f"select xds from {SCHEMA}.printed_xds order by cdc_sequence")
     assert len(found) == len(EXAMPLES) == 5
     for (xds,), vector in zip(found, EXAMPLES, strict=True):
@@ -405,7 +405,7 @@ def test_the_examples_of_the_vendor(warehouse: Warehouse, expected: Path) -> Non
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
 def test_documents_are_xml(one: Case) -> None:
-    """A parser reads each; as Canonical XML it is the same text, but for empty elements."""
+    """A parser reads each. As Canonical XML it is the same text, except for empty elements."""
     for _, xds, reason in one.documents():
         assert (xds is None) == (reason is not None)
         if xds is not None:
@@ -413,14 +413,14 @@ def test_documents_are_xml(one: Case) -> None:
             assert ET.canonicalize(xds) == xds.replace("<remove-all-values/>", empty)
 
 
-# Whatever Python takes for a text, half surrogate pairs among it; more of what XML is about.
+# Any text of Python, also with half surrogate pairs, and often with special characters of XML.
 texts = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"'\t\n\r]\x01\ufffe "))
 
 
 @given(old=texts, new=texts, name=texts, key=texts)
 @settings(max_examples=300, deadline=None)
 def test_a_document_is_read_back(old: str, new: str, name: str, key: str) -> None:
-    """A parser finds the values as they were, or there is a reason why there is no document."""
+    """A parser finds the original values, or there is a reason instead of a document."""
     row = {"table_key": quoted(key), "event_type": 2, "column_name": name}
     log = log_of("t", [row | {"old_value": old, "new_value": new}], [], {"code": "string"})
     documents = Case("t", log, Driver(), "modify", {}).documents()
@@ -437,7 +437,7 @@ def test_a_document_is_read_back(old: str, new: str, name: str, key: str) -> Non
 
 
 def test_cases_have_every_phenomenon() -> None:
-    """Every reason, and each element, is there in a case."""
+    """Every reason and each element occurs in a case."""
     reasons = {
         one.name: Counter(row.reason for row in one.publication.published()) for one in CASES
     }

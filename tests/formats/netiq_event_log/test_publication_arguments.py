@@ -1,4 +1,4 @@
-"""Calls of the macros of the publication: right ones need no tables, wrong ones stop and teach."""
+"""Calls of the publication macros: correct ones need no tables, wrong ones stop with a message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from formats.netiq_event_log.wrong_calls import DECLARED, USR
 CONSUMER = ROOT / "tests" / "consumer"
 PUBLICATION, XDS, BACKLOG = "netiq_publication", "netiq_xds", "netiq_backlog"
 
-# A macro, its arguments, what it is built as, and a part of the message.
+# A macro, its arguments, the materialization, and a part of the message.
 Call = tuple[str, str, str, str]
 OF_LOG: list[tuple[str, str]] = [
     ("undeclared{}", "neither exists nor has declared columns"),
@@ -64,7 +64,7 @@ WRONG: list[Call] = [
 
 
 def write_project(project: Path, calls: Sequence[Call]) -> None:
-    """A dbt project whose models are calls; no relation of theirs is in the warehouse."""
+    """A dbt project whose models are calls; none of their relations is in the warehouse."""
     models = project / "models"
     models.mkdir(parents=True)
     (project / "dbt_project.yml").write_text("name: arguments\nprofile: consumer\n")
@@ -100,8 +100,8 @@ def test_right_calls_compile_without_tables(tmp_path: Path) -> None:
         assert "with raw as (" in result["compiled_code"]
 
 
-def test_docs_of_logs_that_are_not_there(warehouse: Warehouse, tmp_path: Path) -> None:
-    """What cannot be compiled yet ends no documentation."""
+def test_docs_of_missing_logs(warehouse: Warehouse, tmp_path: Path) -> None:
+    """A model that cannot be compiled yet does not stop the documentation."""
     project = tmp_path / "untold"
     calls = [(macro, f"undeclared{others}", "view", "") for macro, others in OTHERS.items()]
     write_project(project, calls)
@@ -114,7 +114,7 @@ def test_docs_of_logs_that_are_not_there(warehouse: Warehouse, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def messages(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What dbt says of each wrong call."""
+    """The message of dbt for each wrong call."""
     project = tmp_path_factory.mktemp("arguments") / "wrong"
     write_project(project, WRONG)
     done = warehouse.dbt(project, "run", profiles=CONSUMER, check=False)

@@ -1,4 +1,4 @@
-"""The reference in plain Python: rules that are laws, and what the vectors do not say."""
+"""The reference in plain Python: rules that are laws, and cases that the vectors do not have."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def row(record_id: int, event_type: int, column: str | None = None, **more: Any)
 
 
 def write_key(parts: list[tuple[str, str]], quoted: list[bool]) -> str:
-    """A key by its grammar; a value stands in quotes where it must, and where it may."""
+    """A key by its grammar; a value is quoted where it must be, and sometimes where it may be."""
     written = []
     for (name, value), is_quoted in zip(parts, quoted, strict=True):
         if is_quoted or set(value) & set(reference.SPECIAL):
@@ -66,7 +66,7 @@ def test_a_written_key_is_read_back(data: st.DataObject, parts: list[tuple[str, 
 @given(text=st.text(st.sampled_from("ab=+\"\\,;' "), max_size=12))
 @settings(max_examples=500, deadline=None)
 def test_a_key_that_is_read_can_be_written(text: str) -> None:
-    """Whatever parses says the same when it is written again, and everything else is malformed."""
+    """A parsed key has the same meaning when it is written again; everything else is malformed."""
     try:
         parts = parse_key(text)
     except Malformed as error:
@@ -75,7 +75,7 @@ def test_a_key_that_is_read_can_be_written(text: str) -> None:
     assert parse_key(write_key(parts, [True] * len(parts))) == parts
 
 
-def test_a_view_prefix_falls_away() -> None:
+def test_a_view_prefix_is_removed() -> None:
     for name in ("EMPNO", " empno ", "pk_empno", "pk_sv_empno", "pk_12_empno", "PK_sv_3_empno"):
         assert reference.match_key([(name, "1")], ["empno"], {"empno": "int"}) == (1,)
 
@@ -139,7 +139,7 @@ def test_order_and_repeats_of_deliveries_do_not_matter(seed: int, as_of: str | N
 @given(seed=st.integers(0, 10**6), as_of=st.sampled_from([None, TIMES[0]]))
 @settings(max_examples=200, deadline=None)
 def test_a_row_is_in_one_event_at_most(seed: int, as_of: str | None) -> None:
-    """Events have sequences of their own, carry what they say, and the counts add up."""
+    """Events have different sequences and carry their present columns, and the counts add up."""
     rng = random.Random(seed)
     options = Options("usr", OPTIONS.key, OPTIONS.columns, as_of)
     decoded = decode(logs(rng), SNAPSHOT, options)
@@ -153,7 +153,7 @@ def test_a_row_is_in_one_event_at_most(seed: int, as_of: str | None) -> None:
 
 
 def in_runs(rows: list[Row], rng: random.Random) -> list[list[Row]]:
-    """Rows in three runs, at random; statuses flip on the way, and some come again."""
+    """Rows in three runs, at random; some statuses change, and some rows are repeated."""
     runs: list[list[Row]] = [[], [], []]
     for one in rows:
         runs[rng.randrange(3)].append(one)
@@ -212,7 +212,7 @@ def test_a_row_that_is_bad_in_the_snapshot_joins_when_it_is_good() -> None:
     assert events(kept) == [(1, "update", "Jim", 7)] and kept.quarantine == []
 
 
-def test_a_window_is_no_answer_without_a_value_of_the_snapshot() -> None:
+def test_a_window_without_a_value_of_the_snapshot_is_not_answered() -> None:
     increments = Increments(OPTIONS)
     asked = [row(1, 2, "fname", new_value="Jim"), row(2, 6)]
     assert events(increments.run(asked, [])) == [(1, "update", "Jim", None)]
@@ -228,7 +228,7 @@ def test_a_conflict_takes_a_delete_away() -> None:
 
 
 def test_a_row_of_another_time_divides_an_answered_event() -> None:
-    """The values stay as they were answered; the order of rows makes events of them."""
+    """The answered values stay; the order of rows decides about events."""
     increments = Increments(OPTIONS)
     increments.run([row(1, 8, "fname"), row(3, 8, "lname")], SNAPSHOT)
     late = row(2, 2, "lname", event_time=TIMES[1], new_value="Foe")

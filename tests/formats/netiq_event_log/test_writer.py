@@ -1,4 +1,4 @@
-"""The writer: its logs have every phenomenon, and say what the simulated database knows."""
+"""The writer: its logs have every phenomenon, and agree with the simulated database."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_bad_row_has_its_reason() -> None:
 
 
 def test_bad_rows_change_nothing_else() -> None:
-    """Their events are those of the rest."""
+    """The other rows have the same events."""
     log = write(
         workload(ACCOUNTS, 2),
         random.Random(2),
@@ -89,14 +89,14 @@ def names_of(case: Case) -> dict[str, str]:
 
 
 def in_two(parts: Sequence[list[Row]]) -> list[list[Row]]:
-    """All batches but the first in one, as on Iceberg and Delta."""
+    """All batches except the first in one, as on Iceberg and Delta."""
     first, *others = parts
     return [first, [row for part in others for row in part]]
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_deliveries_equal_a_full_refresh(seed: int) -> None:
-    """After every batch the increments are what a full refresh makes, by the reference."""
+    """After every batch the increments equal a full refresh, in the reference."""
     log, parts = netiq_event_log.log_in_batches(random.Random(seed))
     assert {str(row["event_type"]) for part in parts for row in part} >= set("12345678")
     for batches in (parts, in_two(parts)):
@@ -110,8 +110,8 @@ def test_deliveries_equal_a_full_refresh(seed: int) -> None:
     assert increments.memory.answers
 
 
-def test_deliveries_have_what_increments_are_about() -> None:
-    """Ids come late, statuses flip, windows are answered anew, rows wait."""
+def test_deliveries_have_every_case_of_increments() -> None:
+    """Ids are late, statuses change, windows get new answers, rows wait."""
     log, parts = netiq_event_log.log_in_batches(random.Random(0))
     ids = [[row["record_id"] for row in part if row["record_id"]] for part in parts]
     assert min(ids[2]) < max(ids[0])

@@ -13,7 +13,7 @@ Vector = dict[str, Any]
 
 
 def unrolled(text: Any) -> Any:
-    """A text; a list of texts and numbers stands for each text so many times."""
+    """A text. A list has pairs of a text and its number of repetitions."""
     return "".join(part * times for part, times in text) if isinstance(text, list) else text
 
 
@@ -60,7 +60,7 @@ READERS = {
 
 
 def check_value(vector: Vector) -> None:
-    """A text is this value of its type; a log column is read so."""
+    """A text has this value of its type; a log column is read as this value."""
     given = vector["given"]
     found: Vector
     try:
@@ -101,7 +101,7 @@ def events_of(decoded: Decoded, given: Vector) -> list[Vector]:
 
 
 def check_precedence(vector: Vector) -> None:
-    """Rows make these events; what is in quarantine, and the counts, are these."""
+    """Rows make these events, this quarantine and these counts."""
     given, expect = vector["given"], vector["expect"]
     decoded = reference.decode(given["rows"], given["snapshot"], options_of(given))
     assert events_of(decoded, given) == expect["events"]
@@ -123,7 +123,7 @@ def driver_of(given: Vector, pending_only: bool) -> Driver:
 
 
 def published(given: Vector, pending_only: bool) -> Vector:
-    """What is published of a vector's rows, and why the others are not."""
+    """Which of a vector's rows are published, and why the others are not."""
     driver = driver_of(given, pending_only)
     rows = Publication(given["rows"], given["snapshot"], options_of(given), driver).published()
     return {
@@ -137,7 +137,7 @@ def published(given: Vector, pending_only: bool) -> Vector:
 
 
 def snapshot_of(given: Vector) -> list[Row] | None:
-    """The snapshot with values of the types that it has there."""
+    """The snapshot with values of its types in the vector."""
     types = given.get("snapshot_types", {})
     if given["snapshot"] is None:
         return None
@@ -157,7 +157,7 @@ def documents_of(given: Vector, type5: str | None = None) -> list[Vector]:
 
 
 def check_xds(vector: Vector) -> None:
-    """Published events have these documents; of an ambiguous one the other setting has another."""
+    """Published events have these documents; an ambiguous one differs in the other setting."""
     given, expect = vector["given"], vector["expect"]
     assert documents_of(given) == expect["xds"]
     if "alternative" in expect:
@@ -165,7 +165,7 @@ def check_xds(vector: Vector) -> None:
 
 
 def check_increments(vector: Vector) -> None:
-    """Each run has these events, and a full refresh after the last has those."""
+    """Each run has its expected events, and so has a full refresh after the last."""
     given, expect = vector["given"], vector["expect"]
     increments = reference.Increments(options_of(given))
     for run, events in zip(given["runs"], expect["events"], strict=True):

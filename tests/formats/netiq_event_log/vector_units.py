@@ -1,8 +1,8 @@
 """The dbt unit tests of the vectors: many of them in one log, each in rows of its own.
 
 A query with the decoder takes seconds before it begins. So vectors share a table: the key of each
-begins with its id, its record ids are moved, and all have the same columns. What must come out of
-such a log the reference tells, which is checked with every vector by itself.
+begins with its id, its record ids are moved, and all have the same columns. The expected result of
+such a log comes from the reference, which is checked with every vector on its own.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def json_text(row: Mapping[str, Any]) -> str:
 STEP = 1000
 COLUMNS = {"vector": "string", "idu": "int", "fname": "string", "lname": "string", "qty": "int"}
 
-# Vectors with `as_of` are moved in time, so that one serves all.
+# Vectors with `as_of` are moved in time, so that all can use the same one.
 AS_OF, ZONE = datetime(2024, 7, 1, 10), "Europe/Berlin"
 TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def moved(record_id: str, number: int) -> str:
-    """The id of a vector's row among those of other vectors: the same form, other digits."""
+    """The id of a vector's row among other vectors: the same form with other digits."""
     if len(re.sub(r"\D", "", record_id)) >= 38:
         return record_id
     return re.sub(r"[1-9]\d*", lambda found: str(int(found[0]) + STEP * number), record_id, count=1)
@@ -70,7 +70,7 @@ def moved_sequence(sequence: str, number: int) -> str:
 
 
 def woven_row(vector: Vector, number: int, row: Row, table: str) -> Row:
-    """A row of a vector in the log that all share."""
+    """A row of a vector in the shared log."""
     given, name = vector["given"], row["table_name"]
     if name is not None:
         front, own = name[: -len(given["table"])], name[-len(given["table"]) :]
@@ -96,9 +96,9 @@ def woven_row(vector: Vector, number: int, row: Row, table: str) -> Row:
 
 
 def precedence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
-    """Test events, quarantine and publication: with a snapshot and without, by time and not.
+    """Test events, quarantine and publication: with and without a snapshot, by time or by id.
 
-    The user of the driver is always `idm`. No row is this user's where a vector has no loopback.
+    The user of the driver is always `idm`. A vector without loopback has no row of this user.
     """
     groups: dict[tuple[bool, bool], list[Vector]] = {}
     for vector in vectors:
@@ -157,7 +157,7 @@ def precedence_unit(
 def published_rows(
     rows: Sequence[Row], snapshot: Sequence[Row] | None, options: Options
 ) -> list[Row]:
-    """What is published of the rows of some vectors, in a poll and of the whole log."""
+    """The publication of the rows of some vectors, in a poll and for the whole log."""
     vector_of = {
         str(int(row["record_id"])): str(row["table_key"]).partition("=")[2].partition("+")[0]
         for row in rows
@@ -202,7 +202,7 @@ def names_text(names: Sequence[str] | None) -> str | None:
 
 
 def other_row(vector: str, kind: str, refused: str | None) -> Row:
-    """A row that is no event: one in quarantine, or a vector of which nothing comes."""
+    """A row without an event: a row in quarantine, or a vector without a result."""
     columns = ("cdc_sequence", "cdc_operation", "cdc_commit_sequence", "cdc_commit_at")
     more = ("cdc_transaction_id", "changed", "present", "has_before", "record_id", "perpetrator")
     row = dict.fromkeys((*columns, *more, "event_time", "status", "row_values"))
@@ -221,7 +221,7 @@ def key_value(given: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 
 def xds_row(vector: Vector, number: int, row: Row) -> Row:
-    """A row of a vector in the log that all share: its key is one column, a text."""
+    """A row of a vector in the shared log: its key is one column, a text."""
     given = vector["given"]
     name, key = row["table_name"], row["table_key"]
     if len(given["key"]) == 1:
@@ -241,7 +241,7 @@ def xds_row(vector: Vector, number: int, row: Row) -> Row:
 
 
 def group_of_documents(given: Mapping[str, Any]) -> str:
-    """The vectors that share a table: what a snapshot has, and the settings, differ."""
+    """Vectors that can share a table: they have the same snapshot columns and settings."""
     if "as_of" in given or not given.get("pending_only", True):
         return "as_of"
     if len(given["columns"]) == len(given["key"]):
@@ -321,28 +321,28 @@ def typed_literal(sql_type: str, text: str | None) -> str:
 
 PART = re.compile(r'([^=+"\\,;<>]+)=("(?:[^"\\]|\\["\\])*"|[^,;\'+"=\\<>]*)')
 
-# Vectors whose names matter: all others are decoded with the names p1, p2 and so on.
+# Vectors in which names matter: all others are decoded with the names p1, p2 and so on.
 NAMED = ("key_upper_case", "key_name_with_blank", "key_view")
 
 
 def text_sql(text: Any) -> str:
-    """A text, or a list of texts with how often each stands there."""
+    """A text, or a list of texts with their numbers of repetitions."""
     if not isinstance(text, list):
         return literal(text)
     return f"concat({', '.join(f'repeat({literal(part)}, {times})' for part, times in text)})"
 
 
 def shown(text: str) -> str:
-    """A text as the wrapper model shows it: a long one by its end.
+    """A text as the wrapper model shows it: of a long text only the end.
 
-    dbt writes no backslash and no line break as it is, so other signs stand for them.
+    dbt writes no backslash and no line break unchanged, so other characters replace them.
     """
     text = text if len(text) <= 100 else f"{len(text)} characters, {text[-20:]}"
     return text.replace("\\", "⧵").replace("\n", "⏎")
 
 
 def key_of_vector(vector: Vector) -> tuple[Any, list[str], dict[str, str], list[str] | None]:
-    """The text of a vector, the key it is decoded with, the columns, the values to be found."""
+    """The text of a vector, the key for decoding, the columns, the expected values."""
     given, expect = vector["given"], vector["expect"]
     text = given["table_key"]
     if "key" in given:
@@ -354,7 +354,7 @@ def key_of_vector(vector: Vector) -> tuple[Any, list[str], dict[str, str], list[
     values = [unrolled(part["value"]) for part in expect["parts"]]
     names = [unrolled(part["name"]) for part in expect["parts"]]
     if max(map(len, names)) > 100:
-        return text, ["p1"], {"p1": "string"}, None  # it is no name of a column
+        return text, ["p1"], {"p1": "string"}, None  # it is not the name of a column
     if vector["id"] in NAMED:
         names = [name.lower() for name in names]
         return text, names, dict.fromkeys(names, "string"), values
@@ -385,7 +385,7 @@ def key_units(vectors: Sequence[Vector]) -> list[UnitTest]:
         rows.append([sql[name] for name in TEN])
         reason = vector["expect"].get("reason")
         if values is None and reason is None:
-            reason = "key_mismatch"  # so it was parsed
+            reason = "key_mismatch"  # because it was parsed
         told = None if values is None else " | ".join(map(shown, values))
         expect.append({"vector": vector["id"], "reason": reason, "key_values": told})
     given = {"keys_log": rows_sql(TEN, rows)}

@@ -1,8 +1,8 @@
 """Writes a workload as the rows of an event log, as the triggers of a site would.
 
-:func:`write` gives the log of several tables, a snapshot, and what a decoder must make of one of
-them. How the log landed is in :class:`Layout`; what the triggers write, and what happens to the
-rows on their way, in :class:`Style`.
+:func:`write` gives the log of several tables, a snapshot, and the expected result for one of them.
+:class:`Layout` says how the log landed. :class:`Style` says what the triggers write, and what
+happens to the rows on their way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ACCOUNTS = Table(
     ("idu", "branch"),
 )
 
-# What the log cannot tell without transactions (two rows on one key for a moment), or at all.
+# What a log without transactions cannot show (two rows on one key for a moment), or any log.
 NOT_LOGGED = ("shift", "swap", "replace", "truncate", "reload")
 
 FUTURE = datetime(2999, 12, 31, 23, 59, 59)
@@ -50,8 +50,8 @@ class Layout:
     """How a log landed.
 
     ``layout``: the decoder's argument. ``columns``: the names of the ten columns as the relation
-    has them, by position (of a dict they are in it). ``record_id``, ``event_type``,
-    ``event_time``: landed types. ``more``: columns behind the ten.
+    has them, by position (a dict has its own). ``record_id``, ``event_type``, ``event_time``:
+    landed types. ``more``: columns after the ten.
     """
 
     layout: str | Mapping[str, str] = "record_id_status"
@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def relation_columns(self) -> dict[str, str]:
-        """Names and types of the relation's columns, in order; those of a dict are sorted."""
+        """Names and types of the relation's columns, in order; with a dict they are sorted."""
         types = {
             "record_id": self.record_id,
             "event_type": self.event_type,
@@ -87,12 +87,12 @@ class Layout:
 class Style:
     """What the triggers write, and what happens to the rows on their way.
 
-    ``query_back``: the share of statements without values; ``both``: of statements that are logged
-    with and without them. ``pending``: the share of rows that are new for sure. ``snapshot``:
-    ``typed``, ``text`` or None. ``as_of``: None, ``now``, or a share of the log's time that has
-    passed. ``zone``: of the log's times. ``odd_keys``: the share of keys that are written in
-    another way. ``duplicates``: the share of rows that are delivered again, with any status.
-    ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
+    ``query_back``: the share of statements without values; ``both``: the share of statements that
+    are logged with and without them. ``pending``: the share of rows with the status of new rows.
+    ``snapshot``: ``typed``, ``text`` or None. ``as_of``: None, ``now``, or a share of the log's
+    time that has passed. ``zone``: the zone of the log's times. ``odd_keys``: the share of keys
+    with another spelling. ``duplicates``: the share of rows that are delivered again, with any
+    status. ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
     """
 
     query_back: float = 0.0
@@ -114,10 +114,10 @@ class Style:
 
 @dataclass(frozen=True)
 class Log:
-    """The landed rows, and what must become of the rows of the table.
+    """The landed rows, and the expected result for the rows of the table.
 
     ``read``: the rows as the reference reads them, in the order of ``rows``. ``arguments``: the
-    decoder's. ``workload``, ``positions``: of a log that is faithful, each change a transaction.
+    decoder's. ``workload``, ``positions``: for a faithful log, with each change as a transaction.
     """
 
     layout: Layout
@@ -154,14 +154,14 @@ SIGNS = ("", "+b=1", '"', "\\", ' ; "<x>" ', "O'Brien", "\n{}", '\\\\"')
 
 
 def odd_text(text: str | None) -> str | None:
-    """A key's text with signs that have to be quoted: another one for another text."""
+    """A key's text with characters that need quotes; different texts stay different."""
     return text and text + SIGNS[sum(map(ord, text.lower())) % len(SIGNS)]
 
 
 def held(workload: Workload) -> Workload:
-    """The workload as the log has it: each change a transaction, a key move a delete and an insert.
+    """The workload as in the log: each change is a transaction, a key move a delete and an insert.
 
-    String columns of the key get signs that have to be quoted.
+    String columns of the key get characters that need quotes.
     """
     table = workload.table
     texts = [name for name in table.key if table.columns[name] == "string"]
@@ -196,7 +196,7 @@ def held(workload: Workload) -> Workload:
                 commit(transaction, change)
     made = Workload(table, tuple(transactions), tuple(states))
     for position in range(len(states)):
-        made.state_at(position)  # which says whether two rows are on one key
+        made.state_at(position)  # this shows whether two rows have one key
     return made
 
 
@@ -224,7 +224,7 @@ def text_of(sql_type: str, value: Any, rng: random.Random) -> str | None:
 
 
 def time_text(at: datetime, rng: random.Random, has_zone: bool = False) -> str:
-    """A time in ODBC's form, Db2's, or one of ISO."""
+    """A time in the form of ODBC, Db2 or ISO."""
     forms = [
         f"{at:%Y-%m-%d %H:%M:%S.%f}",
         f"{at:%Y-%m-%d %H:%M:%S.%f}789",
@@ -239,14 +239,14 @@ def time_text(at: datetime, rng: random.Random, has_zone: bool = False) -> str:
 
 
 def quoted(text: str, always: bool = False) -> str:
-    """A value of a key, in quotes where it must."""
+    """A value of a key, in quotes where it needs them."""
     if not always and not set(text) & set(SPECIAL):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def other_case(name: str, rng: random.Random) -> str:
-    """A name in another case, where that is the same name."""
+    """A name in another case, if that is the same name."""
     other = rng.choice((name.upper(), name.lower(), name.title()))
     return other if other.lower() == name.lower() else name
 
@@ -282,7 +282,7 @@ class _Writer:
         }
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Rows of one statement get their ids; between two of them there is always a gap."""
+        """Give ids to the rows of one statement, always with a gap between two statements."""
         for row in rows:
             self.number += self.rng.choice((2, 3, 7, 100))
             row["record_id"] = self.number
@@ -300,7 +300,7 @@ class _Writer:
         return self.rng.choice(forms)
 
     def key_text(self, values: Values, is_odd: bool | None = None) -> str:
-        """The key of a row: the same text again and again, now and then another one."""
+        """The key of a row: mostly the same text, sometimes another one."""
         rng = self.rng
         is_odd = rng.random() < self.style.odd_keys if is_odd is None else is_odd
         parts = []
@@ -402,11 +402,11 @@ class _Writer:
         return rows
 
     def noise(self, change: RowChange, at: datetime) -> None:
-        """Rows that no other row is concerned by: of other tables, and of a far future."""
+        """Rows without influence on others: rows of other tables, and of the far future."""
         other = self.rng.choice(("other", f"{self.table.name}_child", f"{self.table.name}.other"))
         row = self.row(self.rng.choice((4, 5, 6)), change.values, at, table_name=other)
         row |= self.rng.choice(({}, {"status": "?"}, {"table_key": "\\"}, {"event_type": 77}))
-        # the id may be one that the table has, too
+        # the table may have the same id
         self.rows.append(row | {"record_id": self.number})
         if self.style.as_of is not None:
             names = self.rng.sample(self.table.attributes, 1)
@@ -435,7 +435,7 @@ class _Writer:
 
 
 def _bad(writer: _Writer, row: Row, kind: str) -> list[Row]:
-    """A row that is malformed in a way."""
+    """A row that is malformed in one way."""
     rng, layout = writer.rng, writer.layout
     is_text = {
         name: getattr(layout, name) == "string"
@@ -479,7 +479,7 @@ BAD_ROWS = (
 
 
 def possible_bad_rows(layout: Layout) -> list[str]:
-    """The kinds that a log can have that landed so."""
+    """The kinds that are possible in this layout."""
     return [kind for kind in BAD_ROWS if kind != "bad_event_time" or layout.event_time == "string"]
 
 
@@ -572,7 +572,7 @@ def arguments_of(options: Options, layout: Layout, has_snapshot: bool) -> str:
 
 
 def arguments_of_log(options: Options, layout: Layout) -> dict[str, str]:
-    """Those of them that say how the log is read, whatever the table."""
+    """The arguments about the log, which are the same for every table."""
     given = {}
     if layout.layout != "record_id_status":
         given["layout"] = repr(
@@ -589,16 +589,16 @@ def arguments_of_log(options: Options, layout: Layout) -> dict[str, str]:
 
 
 def snapshot_columns(table: Table, form: str) -> dict[str, str]:
-    """The snapshot's columns: those of the table, typed or as text, and one that is not read."""
+    """The snapshot's columns: the table's columns, typed or as text, and one that is not read."""
     types = dict(table.columns) if form == "typed" else dict.fromkeys(table.columns, "string")
     return {"not_read": "string", **dict(reversed(types.items()))}
 
 
 def snapshot_of(workload: Workload, rng: random.Random, form: str) -> list[Row]:
-    """The table as it is at the end, with rows that should not be there.
+    """The final table, with rows that should not be there.
 
-    Two rows on some keys, of which the greatest is taken; rows without a key. As text some values
-    are none of their type.
+    Some keys have two rows, of which the greatest is taken; some rows have no key. A snapshot of
+    text has some bad values.
     """
     table = workload.table
     rows = [dict(row) for row in workload.rows_at(len(workload.rows) - 1).values()]

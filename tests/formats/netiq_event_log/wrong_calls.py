@@ -1,4 +1,4 @@
-"""Calls of the decoder that stop compilation, and a part of what they stop with."""
+"""Calls of the decoder that stop compilation, and a part of each message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-{#- What the decoder makes of one capture table with the rows of many vectors, in var('db2_call'): events and
+{#- The decoder's result for one capture table with the rows of many vectors, in var('db2_call'): events and
     quarantine. The key of a row begins with its vector. -#}
 {%- set capture = source('db2_capture_table', 'capture') -%}
 {%- set base, unit_of_work = source('db2_capture_table', 'base'), source('db2_capture_table', 'unit_of_work') -%}

@@ -1,4 +1,4 @@
-{#- The columns of a table where `columns` does not name them, and which of them have before columns. -#}
+{#- The columns of a table without the argument `columns`, and which of them have before columns. -#}
 {%- set cd, keys = source('db2_capture_table', 'cd'), source('db2_capture_table', 'keys') -%}
 {%- set base = source('db2_capture_table', 'items') -%}
 {%- for name, relation, given, there in [

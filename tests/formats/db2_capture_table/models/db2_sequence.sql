@@ -1,4 +1,4 @@
-{#- Sequences in each form in which they land, in their canonical form. -#}
+{#- Sequences in each landed form, converted to their canonical form. -#}
 {%- for table in ('sequences_text', 'sequences_binary', 'sequences_decimal') %}
 {%- set sequences = source('db2_capture_table', table) %}
 {%- set types = spark_cdc.columns_of(sequences) %}

@@ -1,4 +1,4 @@
-{#- What the decoder makes of the rows of all vectors: events and quarantine, of a log for each type of TIME. -#}
+{#- The decoder's result for the rows of all vectors: events and quarantine, for a log with each type of TIME. -#}
 {%- set base = source('db2_log_table', 'base') -%}
 {%- set key = [
     'vector', 'text_id', 'int_id', 'decimal_id', 'at', 'local', 'raw', 'ok', 'day', 'price', 'number', 'code'

@@ -1,4 +1,4 @@
-{#- Key columns by their numbers, whatever their order and case; columns as `base` has them; a time zone. -#}
+{#- Key columns by their numbers, in any order and case; the columns of `base`; a time zone. -#}
 select
     cdc_operation,
     cdc_sequence,

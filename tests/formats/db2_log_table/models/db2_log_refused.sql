@@ -1,4 +1,4 @@
-{#- Why rows are refused, and how many: of a log and a base that landed as text. -#}
+{#- Why rows are refused, and how many, for a log and a base that landed as text. -#}
 {%- set log, base = source('db2_log_table', 'log_of_text'), source('db2_log_table', 'stock') -%}
 {%- set given = {
     'key': ['id', 'day'], 'base': base, 'columns': {'id': 'int', 'day': 'date', 'amount': 'decimal(8,2)', 'paid': 'boolean'},

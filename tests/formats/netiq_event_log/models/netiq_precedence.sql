@@ -1,4 +1,4 @@
-{#- What the decoder makes of one log with the rows of many vectors: events and quarantine. The key of a row begins
+{#- The decoder's result for one log with the rows of many vectors: events and quarantine. The key of a row begins
     with its vector. A vector without a result has a row that says so. -#}
 {%- set log = source('netiq_event_log', 'precedence_log') -%}
 {%- set snapshot = source('netiq_event_log', 'precedence_snapshot') -%}

@@ -1,4 +1,4 @@
-{#- What would be published of one log with the rows of many vectors, in a poll and of the whole log. -#}
+{#- The publication of one log with the rows of many vectors, in a poll and for the whole log. -#}
 {%- set log = source('netiq_event_log', 'precedence_log') -%}
 {%- set snapshot = source('netiq_event_log', 'precedence_snapshot') -%}
 with vectors as (

@@ -1,4 +1,4 @@
-{#- Keys as the decoder reads them, and why a row is refused, of each table `keys_<n>`. Its key and columns are
+{#- Keys as the decoder reads them, and why a row is refused, for each table `keys_<n>`. Its key and columns are
     the n-th in var('netiq_keys'). The perpetrator of a row is its vector. -#}
 {%- set log = source('netiq_event_log', 'keys_log') -%}
 {%- for group in var('netiq_keys', [{'key': ['p1'], 'columns': {'p1': 'string'}}]) %}

@@ -1,5 +1,5 @@
-{#- The documents of one log with the rows of many vectors. Other signs stand for backslashes, tabs and line
-    breaks, which dbt does not write as they are. -#}
+{#- The documents of one log with the rows of many vectors. Other characters replace backslashes, tabs and line
+    breaks, which dbt does not write unchanged. -#}
 {%- set log = source('netiq_event_log', 'xds_log') -%}
 {%- set snapshot = source('netiq_event_log', 'xds_snapshot') -%}
 with vectors as (
