@@ -34,7 +34,7 @@ coalesce(
 
 {#- A trimmed text; a time in Db2's form, 2024-05-01-10.00.00.123456, is turned into Spark's form. -#}
 {%- macro _time_in_spark_form(text) -%}
-    {%- set db2 = "'^([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9]{2})[.]([0-9]{2})[.]([0-9]{2})([.][0-9]{1,12})?$'" -%}
+    {%- set db2 = "'^(\\\\d{4}-..-..)-(\\\\d\\\\d)[.](\\\\d\\\\d)[.](\\\\d\\\\d)([.]\\\\d{1,12})?$'" -%}
     {{ return(spark_cdc._call('regexp_replace', ['trim(' ~ text ~ ')', db2, "'$1 $2:$3:$4$5'"])) }}
 {%- endmacro -%}
 
