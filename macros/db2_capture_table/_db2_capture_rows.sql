@@ -235,11 +235,12 @@ load_intervals as (
     from load_clocks
 ),
 
--- of the commits between two full refreshes the last
+-- Of the commits between two full refreshes the last. Rows of full refreshes are not filtered out: Spark would do that before
+-- the shuffle, which would be another one then.
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
-        max(distinct_rows.cdc_place) as cdc_commitseq
+        max(case when not distinct_rows.cdc_is_load then distinct_rows.cdc_place end) as cdc_commitseq
     from distinct_rows
     inner join load_intervals
         on
@@ -248,7 +249,6 @@ commits_by_load as (
                 load_intervals.cdc_load_before is null
                 or distinct_rows.cdc_logmarker > load_intervals.cdc_load_before
             )
-    where not distinct_rows.cdc_is_load
     group by load_intervals.cdc_load_at
 ),
 
@@ -262,7 +262,7 @@ load_times as (
 )
 {%- endmacro -%}
 
-{#- A CTE of the unit of work: one row for each commit, the smallest, NULL behind every value. -#}
+{#- CTEs of the unit of work: one row for each commit, the smallest, NULL behind every value. In the buckets that changes have. -#}
 {%- macro _db2_units(spec) -%}
     {%- set types = spec.input_columns.unit_of_work -%}
     {%- set commitseq = spark_cdc._db2_sequence_bytes(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}
@@ -289,6 +289,7 @@ unit_rows as (
 
 units as (
     select
+        xxhash64(cdc_commitseq) as cdc_bucket,
         cdc_commitseq,
         min(
             named_struct(
@@ -297,6 +298,6 @@ units as (
         ) as cdc_unit
     from unit_rows
     where cdc_commitseq is not null
-    group by cdc_commitseq
+    group by xxhash64(cdc_commitseq), cdc_commitseq
 )
 {%- endmacro -%}
