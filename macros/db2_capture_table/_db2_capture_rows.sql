@@ -236,11 +236,12 @@ load_intervals as (
     from load_clocks
 ),
 
--- the last commit between two full refreshes
+-- The last commit between two full refreshes. Rows of full refreshes are not filtered out: Spark would filter them before
+-- the shuffle, so it could not use the shuffle of the changes.
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
-        max(distinct_rows.cdc_place) as cdc_commitseq
+        max(case when not distinct_rows.cdc_is_load then distinct_rows.cdc_place end) as cdc_commitseq
     from distinct_rows
     inner join load_intervals
         on
@@ -249,7 +250,6 @@ commits_by_load as (
                 load_intervals.cdc_load_before is null
                 or distinct_rows.cdc_logmarker > load_intervals.cdc_load_before
             )
-    where not distinct_rows.cdc_is_load
     group by load_intervals.cdc_load_at
 ),
 
@@ -263,7 +263,8 @@ load_times as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `units`, the unit of work: the smallest row of each commit. NULL counts as greater than every value. -#}
+{#- CTEs to `units`, the unit of work: the smallest row of each commit. NULL counts as greater than every
+    value. It has the buckets of the changes. -#}
 {%- macro _db2_units(spec) -%}
     {%- set types = spec.input_columns.unit_of_work -%}
     {%- set commitseq = spark_cdc._db2_sequence_bytes(spark_cdc._quote(spec.joined.COMMITSEQ), types[spec.joined.COMMITSEQ]) -%}
@@ -290,6 +291,7 @@ unit_rows as (
 
 units as (
     select
+        xxhash64(cdc_commitseq) as cdc_bucket,
         cdc_commitseq,
         min(
             named_struct(
@@ -298,6 +300,6 @@ units as (
         ) as cdc_unit
     from unit_rows
     where cdc_commitseq is not null
-    group by cdc_commitseq
+    group by xxhash64(cdc_commitseq), cdc_commitseq
 )
 {%- endmacro -%}

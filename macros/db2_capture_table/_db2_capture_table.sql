@@ -84,7 +84,7 @@ paired as (
 ,
 
 {{ spark_cdc._db2_units(spec) }}
-        {%- do joins.append('    left join units\n        on ' ~ rows ~ '.cdc_place = units.cdc_commitseq') -%}
+        {%- do joins.append('    left join units\n        on ' ~ rows ~ '.cdc_bucket = units.cdc_bucket and ' ~ rows ~ '.cdc_place = units.cdc_commitseq') -%}
     {%- endif -%}
     {%- if has_times and 'LOGMARKER' in spec.headers -%}
 ,
