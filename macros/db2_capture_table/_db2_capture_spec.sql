@@ -131,6 +131,9 @@
     {%- set key = spark_cdc._resolve_key(me, key, table | list, example) -%}
     {%- do spark_cdc._check_key_columns(me, key_there, key, table, in_relation) -%}
     {%- set sources, befores = {}, {} -%}
+    {#- what is a column of the table is no before column, whatever its name -#}
+    {%- set taken = key_there | map('lower') | list -%}
+    {%- for name in table if name not in key -%}{%- do taken.append(name | lower) -%}{%- endfor -%}
     {%- for name, data_type in table.items() if name in key or not has_base -%}
         {%- set column = key_there[key.index(name)] if name in key else spelled.get(name | lower) -%}
         {%- if column is none -%}
@@ -139,7 +142,7 @@
             {%- do spark_cdc._check_cast(me, column, in_relation[column], data_type) -%}
             {%- do sources.update({name: column}) -%}
             {%- set before = spelled.get((prefix ~ column) | lower) if prefix and not has_base else none -%}
-            {%- if before is not none -%}
+            {%- if before is not none and before | lower not in taken -%}
                 {%- do spark_cdc._check_cast(me, before, in_relation[before], data_type) -%}
                 {%- do befores.update({name: before}) -%}
             {%- endif -%}

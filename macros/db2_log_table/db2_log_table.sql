@@ -11,7 +11,7 @@
 {#- The change events: one for each key. -#}
 {%- macro _events_db2_log_table(spec) -%}
     {%- set table, key_names = {}, [] -%}
-    {%- for name in spec.key -%}{%- do key_names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
+    {%- for name in spec.columns if name in spec.key -%}{%- do key_names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
     {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._db2_log_value(spec, name)}) -%}{%- endfor -%}
     {%- set digits = spark_cdc._time_digits('cdc_time') -%}
 {{ spark_cdc._db2_log_rows(spec, tells_new=spec.built) }},

@@ -256,6 +256,9 @@ def options_of(
         for name, source in sources.items()
         if prefix and base is None and prefix + str(source).lower() in there
     }
+    # what is a data column is no before column
+    taken = {str(source).lower() for source in sources.values()}
+    before = {name: one for name, one in before.items() if one.lower() not in taken}
     return Options(
         [next(one for one in columns if one.lower() == name.lower()) for name in key],
         columns,

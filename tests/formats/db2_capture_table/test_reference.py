@@ -121,6 +121,9 @@ def test_a_column_that_only_looks_like_a_before_column_belongs_to_the_table() ->
     options = options_of(ITEMS | {"XNR": "int", "XNAME": "string"}, ["ID"])
     assert list(options.columns) == ["ID", "NAME", "XNR"]
     assert options.before == {"NAME": "XNAME"}
+    columns = {"ID": "int", "NAME": "string", "XNAME": "string"}
+    options = options_of(ITEMS | {"XID": "int", "XNAME": "string"}, ["ID"], columns)
+    assert options.before == {"ID": "XID"}
 
 
 # -------------------------------------------------------------------------------------------- pairs

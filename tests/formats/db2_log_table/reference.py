@@ -332,6 +332,7 @@ def change_event(
     operation = "delete" if answer is None else "insert" if begun_with == {0} else "update"
     digits = f"{last.year:04d}{last:%m%d%H%M%S%f}"
     row = dict.fromkeys(options.columns) if answer is None else answer
+    present = [name for name in options.columns if name in options.key]  # in table order
     return {
         "cdc_source": "db2_log_table",
         "cdc_operation": operation,
@@ -340,7 +341,7 @@ def change_event(
         "cdc_commit_at": last.replace(tzinfo=ZoneInfo(options.zone)).astimezone(timezone.utc),
         "cdc_transaction_id": None,
         "cdc_changed_columns": None,
-        "cdc_present_columns": list(options.key) if answer is None else None,
+        "cdc_present_columns": present if answer is None else None,
         "cdc_before": None,
         "cdc_metadata": {
             "log_operation": ended_with.pop() if len(ended_with) == 1 else None,

@@ -6,6 +6,8 @@
     ('other prefix', cd, {'key': ['ID'], 'before_prefix': 'xx'}, ['ID', 'NAME', 'XID', 'xname']),
     ('no prefix', cd, {'key': ['ID'], 'before_prefix': none}, ['ID', 'NAME', 'XID', 'xname', 'XXNAME']),
     ('columns', cd, {'key': ['ID'], 'columns': {'name': 'string', 'id': 'bigint'}}, ['name', 'id']),
+    ('columns with the prefix', cd, {'key': ['ID'], 'columns': {'ID': 'int', 'NAME': 'string', 'XID': 'int', 'XNAME': 'string'}},
+     ['ID', 'NAME', 'XID', 'XNAME']),
     ('numbered keys', keys, {'key': ['REGION', 'NO']}, ['NO', 'REGION']),
     ('key_columns', keys, {'key': ['NO', 'REGION'], 'key_columns': ['PK2', 'pk01']}, ['NO', 'REGION']),
     ('base', keys, {'key': ['REGION', 'NO'], 'base': base}, ['NAME', 'REGION', 'NO']),
