@@ -29,7 +29,7 @@ HEAD = """\
 <!-- Made by `make reference` from the YAML files in macros/. Do not edit it here. -->
 
 A wrong argument stops compilation. The message says what was given and what is accepted, with an
-example.
+example. A misspelt name of an argument is refused by dbt itself, which does not list the others.
 """
 
 DECODERS, QUERIES = "Decoders", "Queries of a format"

@@ -194,8 +194,9 @@ end
         {{ spark_cdc._stop(
             'cdc_incremental',
             'the stored raw rows of ' ~ this ~ ' have the column ' ~ name ~ ', which ' ~ run.call.spec.relation ~ ' no longer has',
-            'all earlier columns (a view can add them); or --full-refresh, which builds the model again from the rows that'
-            ~ ' the raw relation has now',
+            '--full-refresh, which builds the model again from the rows that the raw relation has now; or a view that gives the'
+            ~ ' column with its earlier values. With other values, such as NULL, each row that is read again is another row, in'
+            ~ ' conflict with the stored one',
             'dbt run --full-refresh --select ' ~ model.name
         ) }}
     {%- endfor -%}
