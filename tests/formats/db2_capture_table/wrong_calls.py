@@ -57,7 +57,7 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("cd, none", "key is empty"),
     ("cd, []", "key is empty"),
     ("cd, 'ID'", "key is ID"),
-    ("cd, ['ID', 'id']", "key names ID twice"),
+    ("cd, ['ID', 'id']", "key names id twice"),
     ("cd, ['NR']", "key names the column NR"),
     ("cd, ['XNAME']", "key names the column XNAME"),
     ("cd, ['NR'], columns={'NR': 'int'}", "key names the column NR"),
