@@ -187,7 +187,8 @@ compared as (
     select
         *,
         not lag(cdc_intentseq) over in_order <=> cdc_intentseq as cdc_is_first,
-        not min(cdc_content) over at_position <=> max(cdc_content) over at_position as cdc_is_conflict
+        min(cdc_content) over at_position as cdc_least,
+        max(cdc_content) over at_position as cdc_greatest
     from bucketed
     window
         in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq),
@@ -200,8 +201,10 @@ compared as (
 
 positions as (
     select
-        * except (cdc_content),
+        * except (cdc_content, cdc_least, cdc_greatest),
         cdc_content.*,
+        -- not in the window's own select: Spark cannot compare collated texts there
+        not cdc_least <=> cdc_greatest as cdc_is_conflict,
         {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
     from compared
 )
