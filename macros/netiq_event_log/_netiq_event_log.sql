@@ -162,7 +162,7 @@ struct(
     {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_parts.values', name), spec.columns[name]) -%}
-        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise(value, spec.columns[name])) -%}
     {%- endfor -%}
 with raw as (
     select
@@ -428,7 +428,8 @@ divided as (
         {%- do there.update({name: spark_cdc._bytewise(spark_cdc._quote(column.name), column.type)}) -%}
     {%- endfor -%}
     {%- for name in spec.key -%}
-        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._netiq_snapshot_value(spec, name, there[name])) -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, there[name]) -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise(value, spec.columns[name])) -%}
     {%- endfor -%}
 snapshot_keyed as (
     select
@@ -729,10 +730,12 @@ aggregate(
 )
 {%- endmacro -%}
 
-{#- A column of an event. -#}
+{#- A column of an event. Keys are compared by their bytes; here they get their collation. -#}
 {%- macro _netiq_event_value(spec, name) -%}
     {%- if name in spec.key -%}
-        {{ return('cdc_key.' ~ spark_cdc._quote(name)) }}
+        {%- set value = 'cdc_key.' ~ spark_cdc._quote(name) -%}
+        {%- set is_collated = ' collate ' in spec.columns[name] | lower -%}
+        {{ return(spark_cdc._typed(value, 'string', spec.columns[name]) if is_collated else value) }}
     {%- endif -%}
     {%- set literal = spark_cdc._literal(name | lower) -%}
     {%- set logged = spark_cdc._netiq_value('try_element_at(cdc_values, ' ~ literal ~ ')', spec.columns[name]) -%}

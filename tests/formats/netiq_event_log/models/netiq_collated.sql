@@ -1,13 +1,13 @@
 {#- A log and a snapshot whose texts have a collation: events, quarantine, documents, backlog. -#}
 {%- set log = source('netiq_event_log', 'keys_log') -%}
 {%- set given = {
-    'table': 'usr', 'key': ['idu'], 'columns': {'idu': 'string', 'fname': 'string', 'qty': 'int'},
+    'table': 'usr', 'key': ['idu'], 'columns': {'idu': 'string collate unicode_ci', 'fname': 'string', 'qty': 'int'},
     'snapshot': source('netiq_event_log', 'xds_snapshot'),
 } -%}
 select
     'event' as kind,
     cast(cdc_metadata.record_id - size(cdc_changed_columns) + 1 as string) as record_id,
-    concat_ws(' ', idu, coalesce(fname, 'null'), coalesce(cast(qty as string), 'null')) as told
+    concat_ws(' ', cast(idu as string collate utf8_binary), coalesce(fname, 'null'), coalesce(cast(qty as string), 'null')) as told
 from (
     {{ spark_cdc.netiq_event_log(log, **given) | indent(4) }}
 ) as events
