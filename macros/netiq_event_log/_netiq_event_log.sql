@@ -14,13 +14,15 @@
     {{ return(spark_cdc._typed_once(prepared, data_type)) }}
 {%- endmacro -%}
 
-{#- A column of the log. -#}
+{#- A column of the log. Texts are compared by their bytes, whatever their collation. -#}
 {%- macro _netiq_raw(spec, name) -%}
-    {{ return(spark_cdc._quote(spec.layout[name])) }}
+    {%- set column = spec.layout[name] -%}
+    {{ return(spark_cdc._bytewise(spark_cdc._quote(column), spec.raw_columns[column])) }}
 {%- endmacro -%}
 
+{#- Its type, without a collation. -#}
 {%- macro _netiq_raw_type(spec, name) -%}
-    {{ return(spec.raw_columns[spec.layout[name]]) }}
+    {{ return(modules.re.sub('(?i) collate .*', '', spec.raw_columns[spec.layout[name]])) }}
 {%- endmacro -%}
 
 {#- A number of the log, decimal(38, 0); NULL if it is not a whole number. -#}
@@ -160,7 +162,7 @@ struct(
     {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_parts.values', name), spec.columns[name]) -%}
-        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise(value, spec.columns[name])) -%}
     {%- endfor -%}
 with raw as (
     select
@@ -418,16 +420,16 @@ divided as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `snapshot_taken`: the snapshot's row of each key, unchanged. Of several rows the greatest is taken. -#}
+{#- CTEs to `snapshot_taken`: the snapshot's row of each key, unchanged but for collations. Of several rows the greatest is
+    taken. -#}
 {%- macro _netiq_snapshot_taken(spec) -%}
-    {%- set there, keys = [], [] -%}
+    {%- set there, keys = {}, [] -%}
     {%- for name, column in spec.snapshot_columns.items() -%}
-        {%- do there.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(column.name)) -%}
+        {%- do there.update({name: spark_cdc._bytewise(spark_cdc._quote(column.name), column.type)}) -%}
     {%- endfor -%}
     {%- for name in spec.key -%}
-        {%- do keys.append(
-            spark_cdc._literal(name) ~ ', ' ~ spark_cdc._netiq_snapshot_value(spec, name, spark_cdc._quote(spec.snapshot_columns[name].name))
-        ) -%}
+        {%- set value = spark_cdc._netiq_snapshot_value(spec, name, there[name]) -%}
+        {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise(value, spec.columns[name])) -%}
     {%- endfor -%}
 snapshot_keyed as (
     select
@@ -435,7 +437,9 @@ snapshot_keyed as (
             {{ keys | join(',\n') | indent(12) }}
         ) as cdc_key,
         named_struct(
-            {{ there | join(',\n') | indent(12) }}
+            {%- for name, value in there.items() %}
+            {{ spark_cdc._literal(name) }}, {{ value }}{{ ',' if not loop.last }}
+            {%- endfor %}
         ) as cdc_there
     from {{ spec.lookups.snapshot }}
 ),
@@ -726,10 +730,12 @@ aggregate(
 )
 {%- endmacro -%}
 
-{#- A column of an event. -#}
+{#- A column of an event. Keys are compared by their bytes; here they get their collation. -#}
 {%- macro _netiq_event_value(spec, name) -%}
     {%- if name in spec.key -%}
-        {{ return('cdc_key.' ~ spark_cdc._quote(name)) }}
+        {%- set value = 'cdc_key.' ~ spark_cdc._quote(name) -%}
+        {%- set is_collated = ' collate ' in spec.columns[name] | lower -%}
+        {{ return(spark_cdc._typed(value, 'string', spec.columns[name]) if is_collated else value) }}
     {%- endif -%}
     {%- set literal = spark_cdc._literal(name | lower) -%}
     {%- set logged = spark_cdc._netiq_value('try_element_at(cdc_values, ' ~ literal ~ ')', spec.columns[name]) -%}
