@@ -95,13 +95,15 @@ end
     {{ return('(' ~ keeps ~ ') is not false' ~ (' or cdc_input is not null' if run.call.spec.inputs else '') if keeps else none) }}
 {%- endmacro -%}
 
-{#- The columns in which rows are kept: a dict of name -> type. -#}
+{#- The columns in which rows are kept: a dict of name -> type. A char of an input is a string there, since the rows of the raw
+    relation have no value in its column. -#}
 {%- macro _columns_to_keep(spec) -%}
     {%- set columns = dict(spec.raw_columns) -%}
     {%- if spec.inputs -%}{%- do columns.update({'cdc_input': 'string'}) -%}{%- endif -%}
     {%- for input in spec.inputs -%}
         {%- for name, data_type in spec.input_columns[input].items() -%}
-            {%- do columns.update({spark_cdc._name_in_input(input, name): data_type}) -%}
+            {%- set is_char = (data_type | lower).startswith('char') -%}
+            {%- do columns.update({spark_cdc._name_in_input(input, name): 'string' if is_char else data_type}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(columns) }}

@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -245,12 +246,71 @@ def generated_scenario(name: str) -> Scenario:
 
 
 SEEDS = {"full_refreshes": 6, "keys": 0}
-SCENARIOS = ("vectors", "vectors_of_keys", "vectors_of_loads", *STYLES)
+
+
+# Texts as tables declare them: of fixed length, and with a collation
+
+_CD = "insert into {schema}.capture values"
+_UOW = "insert into {schema}.unit_of_work values"
+_EVENTS = (
+    "select cast(name as string), array_join(cdc_changed_columns, ' '), cdc_commit_at,"
+    " cdc_metadata.apply_qual from {schema}.changes order by cdc_sequence"
+)
+_REFUSED = "select get_json_object(raw, '$.NAME'), reason from {schema}.quarantine order by raw"
+_MODEL = (
+    "{{ spark_cdc.db2_capture_table(source('landing', 'capture'), key=['ID'],"
+    " unit_of_work=source('landing', 'unit_of_work')) }}"
+)
+_FIRST, _SECOND = datetime(2024, 1, 1), datetime(2024, 1, 2)
+TEXTS = Scenario(
+    "texts",
+    models={"changes": _MODEL, "quarantine": quarantined(_MODEL)},
+    raw=("capture", "unit_of_work"),
+    setup=(
+        "drop table {schema}.capture",
+        "create table {schema}.capture (IBMSNAP_COMMITSEQ binary, IBMSNAP_INTENTSEQ binary,"
+        " IBMSNAP_OPERATION char(1), ID char(4), NAME string collate utf8_lcase) using parquet",
+        "drop table {schema}.unit_of_work",
+        "create table {schema}.unit_of_work (IBMSNAP_COMMITSEQ string collate utf8_lcase,"
+        " IBMSNAP_LOGMARKER timestamp_ntz, IBMSNAP_AUTHID varchar(30),"
+        " IBMSNAP_APPLY_QUAL char(4)) using parquet",
+    ),
+    steps=(
+        Step(
+            land=(
+                f"{_CD} (X'0A', X'01', 'I', 'a', 'x'), (X'0B', X'01', 'D', 'a', 'x'),"
+                " (X'0B', X'02', 'I', 'a', 'X'), (X'0C', X'01', 'U', 'a', 'y')",
+                f"{_UOW} ('0a', timestamp_ntz '2024-01-01 00:00:00', 'u', 'q')",
+            ),
+            rows={
+                _EVENTS: [
+                    ("x", None, _FIRST, "q   "),
+                    ("X", "NAME", None, None),
+                    ("y", None, None, None),
+                ],
+                _REFUSED: [],
+            },
+        ),
+        Step(
+            land=(
+                f"{_CD} (X'0C', X'01', 'U', 'a', 'Y')",
+                f"{_UOW} ('0B', timestamp_ntz '2024-01-02 00:00:00', 'u', ' ')",
+            ),
+            rows={
+                _EVENTS: [("x", None, _FIRST, "q   "), ("X", "NAME", _SECOND, "    ")],
+                _REFUSED: [("Y", "sequence_conflict"), ("y", "sequence_conflict")],
+            },
+        ),
+    ),
+)
+
+SCENARIOS = ("vectors", "vectors_of_keys", "vectors_of_loads", *STYLES, "texts")
 
 
 @pytest.fixture(scope="module")
 def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
     scenarios = [*vector_scenarios(), *(generated_scenario(name) for name in STYLES)]
+    scenarios.append(TEXTS)
     return Stepping(warehouse, tmp_path_factory.mktemp("db2"), "db2", scenarios).run()
 
 
