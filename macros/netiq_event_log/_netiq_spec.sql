@@ -27,8 +27,9 @@
     {%- set example = '{{ spark_cdc.' ~ me ~ "(source('idm', 'event_log'), table='usr', key=['idu'],"
         ~ " columns={'idu': 'int', 'fname': 'string'}" ~ (", schema='indirect'" if me == 'netiq_xds') ~ ') }}' -%}
     {%- set in_relation = spark_cdc.columns_of(relation) -%}
-    {%- if table is not string or not table | trim -%}
-        {{ spark_cdc._stop(me, 'table is ' ~ ('empty' if table is string else table), 'the name of one logged table', example) }}
+    {%- if table is not string or not table.split('.') | last | trim -%}
+        {%- set given = 'empty' if table is string and not table | trim else table -%}
+        {{ spark_cdc._stop(me, 'table is ' ~ given, 'the name of one logged table', example) }}
     {%- endif -%}
     {%- if columns is not mapping or not columns -%}
         {{ spark_cdc._stop(

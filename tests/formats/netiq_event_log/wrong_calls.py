@@ -64,6 +64,7 @@ WRONG_CALLS: list[tuple[str, str]] = [
     (f"log, {USR}, source_timezone=1", "source_timezone is 1"),
     ("log, none, ['idu'], {'idu': 'int'}", "table is None"),
     ("log, '', ['idu'], {'idu': 'int'}", "table is empty"),
+    ("log, 'idm.', ['idu'], {'idu': 'int'}", "table is idm."),
     ("log, 7, ['idu'], {'idu': 'int'}", "table is 7"),
     ("log, 'usr', ['nr'], {'idu': 'int'}", "key names the column nr"),
     ("log, 'usr', [], {'idu': 'int'}", "key is empty"),
