@@ -8,10 +8,9 @@
 {#- Whether a row belongs to a full refresh, by its canonical sequences: as text, or, after `X`, as bytes. -#}
 {%- macro _db2_is_load(commitseq, intentseq, operation, bytes='') -%}
     {%- set load = spark_cdc._db2_load_constants() -%}
-    {{ return(
-        operation ~ " = 'I' and " ~ commitseq ~ ' = ' ~ bytes ~ "'" ~ load.COMMITSEQ ~ "' and " ~ intentseq ~ ' = ' ~ bytes ~ "'"
-        ~ load.INTENTSEQ ~ "'"
-    ) }}
+{{ operation }} = 'I'
+and {{ commitseq }} = {{ bytes }}'{{ load.COMMITSEQ }}'
+and {{ intentseq }} = {{ bytes }}'{{ load.INTENTSEQ }}'
 {%- endmacro -%}
 
 {#- A sequence of a raw row as text in its canonical form. -#}
@@ -138,7 +137,8 @@ judged_alone as (
 well_formed as (
     select
         case
-            when {{ spark_cdc._db2_is_load('cdc_commitseq', 'cdc_intentseq', 'cdc_operation', 'X') }}
+            when
+                {{ spark_cdc._db2_is_load('cdc_commitseq', 'cdc_intentseq', 'cdc_operation', 'X') | indent(16) }}
                 then {{ spark_cdc._db2_place_of_load(spec, spark_cdc._key_as_text(key, spec.columns)) | indent(16) }}
             else cdc_commitseq
         end as cdc_place,
@@ -274,19 +274,17 @@ load_times as (
     {%- set of_commit = spark_cdc._db2_of_commit(spec.joined, types) -%}
     {%- set fields = [] -%}
     {%- for name in spark_cdc._db2_told(spec) if name in spec.joined -%}
-        {%- do fields.append("'no_" ~ name | lower ~ "', cdc_" ~ name | lower ~ " is null, '" ~ name | lower ~ "', cdc_" ~ name | lower) -%}
+        {%- set value = 'cdc_' ~ name | lower -%}
+        {%- if name == 'LOGMARKER' -%}
+            {%- set value = 'case\n    when ' ~ (spark_cdc._is_local_time(value) | indent(4)) ~ '\n        then ' ~ value ~ '\nend' -%}
+        {%- endif -%}
+        {%- do fields.append("'no_" ~ name | lower ~ "', " ~ value ~ ' is null') -%}
+        {%- do fields.append("'" ~ name | lower ~ "', " ~ value) -%}
     {%- endfor -%}
 unit_rows as (
     select
         {%- for name, value in of_commit.items() %}
-        {%- if name == 'LOGMARKER' %}
-        case
-            when {{ spark_cdc._is_local_time(value) | indent(12) }}
-                then {{ value | indent(16) }}
-        end as cdc_logmarker,
-        {%- else %}
         {{ value | indent(8) }} as cdc_{{ name | lower }},
-        {%- endif %}
         {%- endfor %}
         {{ commitseq | indent(8) }} as cdc_commitseq
     from {{ spec.inputs.unit_of_work }}

@@ -5,24 +5,32 @@
 {%- macro _db2_sequence(expression, type_there) -%}
     {%- set family = spark_cdc._type_facts(type_there).family -%}
     {%- if type_there | lower == 'binary' -%}
-        {{ return(
-            'case when octet_length(' ~ expression ~ ') between 1 and 16 then lpad(hex(' ~ expression ~ "), 32, '0') end"
-        ) }}
+case
+    when octet_length({{ expression }}) between 1 and 16
+        then lpad(hex({{ expression }}), 32, '0')
+end
     {%- elif family in ('integer', 'decimal') -%}
         {%- set digits = 'cast(try_cast(' ~ expression ~ ' as decimal(38, 0)) as string)' -%}
-        {%- set is_whole = ' and ' ~ expression ~ ' = floor(' ~ expression ~ ')' if spark_cdc._type_facts(type_there).scale else '' -%}
 case
-    when {{ expression }} >= 0 and length({{ digits }}) <= 32{{ is_whole }}
+    when
+        {{ expression }} >= 0
+        and length({{ digits }}) <= 32
+        {%- if spark_cdc._type_facts(type_there).scale %}
+        and {{ expression }} = floor({{ expression }})
+        {%- endif %}
         then lpad({{ digits }}, 32, '0')
 end
     {%- else -%}
         {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
 case
     -- as Db2 itself writes it
-    when {{ text }} rlike '^([0-9A-F]{20}|[0-9A-F]{32})\\z' then lpad({{ text }}, 32, '0')
+    when
+        {{ text }}
+        rlike '^([0-9A-F]{20}|[0-9A-F]{32})\\z'
+        then lpad({{ text }}, 32, '0')
     else get(
         transform(
-            array({{ spark_cdc._db2_hex_digits(text) | indent(12) }}),
+            {{ spark_cdc._db2_hex_digits(text) | indent(12) }},
             digits -> case
                 when digits rlike '^([0-9a-fA-F]{2}){1,16}\\z' then lpad(upper(digits), 32, '0')
             end
@@ -36,23 +44,31 @@ end
 {#- The same sequence as 16 bytes: half of the text's bytes in shuffles and sorts. -#}
 {%- macro _db2_sequence_bytes(expression, type_there) -%}
     {%- if type_there | lower == 'binary' -%}
-        {{ return(
-            'case when octet_length(' ~ expression ~ ') between 1 and 16 then lpad(' ~ expression ~ ", 16, X'00') end"
-        ) }}
+case
+    when octet_length({{ expression }}) between 1 and 16
+        then lpad({{ expression }}, 16, X'00')
+end
+    {%- else -%}
+unhex(
+    {{ spark_cdc._db2_sequence(expression, type_there) | indent(4) }}
+)
     {%- endif -%}
-    {{ return(spark_cdc._call('unhex', [spark_cdc._db2_sequence(expression, type_there)])) }}
 {%- endmacro -%}
 
-{#- The hexadecimal digits in a trimmed text: 0x…, x'…', with colons, or base64. Base64 has to end in `=`, which tells it
-    from hexadecimal digits. -#}
+{#- An array with the hexadecimal digits in a trimmed text: 0x…, x'…', with colons, or base64. Base64 has to end in `=`, which
+    tells it from hexadecimal digits. The element is NULL if the text has no such form. -#}
 {%- macro _db2_hex_digits(text) -%}
-case
-    when {{ text }} rlike '^[0-9A-Za-z+/]+={1,2}\\z' and length({{ text }}) % 4 = 0
-        then hex(try_to_binary({{ text }}, 'base64'))
-    when {{ text }} rlike '^(0[xX])?[0-9a-fA-F:]+\\z' then replace(regexp_replace({{ text }}, '^0[xX]', ''), ':', '')
-    when {{ text }} rlike '^[xX]\'[0-9a-fA-F:]+\'\\z'
-        then replace(substr({{ text }}, 3, length({{ text }}) - 3), ':', '')
-end
+transform(
+    array({{ text }}),
+    text -> case
+        when text rlike '^[0-9A-Za-z+/]+={1,2}\\z' and length(text) % 4 = 0
+            then hex(try_to_binary(text, 'base64'))
+        when text rlike '^(0[xX])?[0-9a-fA-F:]+\\z'
+            then replace(regexp_replace(text, '^0[xX]', ''), ':', '')
+        when text rlike '^[xX]\'[0-9a-fA-F:]+\'\\z'
+            then replace(substr(text, 3, length(text) - 3), ':', '')
+    end
+)
 {%- endmacro -%}
 
 {#- A transaction id as hexadecimal text. A text that cannot be read as such stays as it is, in upper case. -#}
@@ -64,7 +80,9 @@ end
         {{ return('cast(' ~ expression ~ ' as string)') }}
     {%- endif -%}
     {%- set text = 'trim(' ~ spark_cdc._bytewise(expression, type_there) ~ ')' -%}
-    {{ return('upper(' ~ spark_cdc._call('coalesce', [spark_cdc._db2_hex_digits(text), text]) ~ ')') }}
+    {{ return('upper(\n    ' ~ (
+        spark_cdc._call('coalesce', [spark_cdc._call('get', [spark_cdc._db2_hex_digits(text), '0']), text]) | indent(4)
+    ) ~ '\n)') }}
 {%- endmacro -%}
 
 {#- A value of the capture table as `data_type`; NULL if it is not exactly a value of that type. Only forms that a cast

@@ -7,7 +7,9 @@
 select
     'event' as kind,
     cast(cdc_metadata.record_id - size(cdc_changed_columns) + 1 as string) as record_id,
-    concat_ws(' ', cast(idu as string collate utf8_binary), coalesce(fname, 'null'), coalesce(cast(qty as string), 'null')) as told
+    concat_ws(
+        ' ', cast(idu as string collate utf8_binary), coalesce(fname, 'null'), coalesce(cast(qty as string), 'null')
+    ) as told
 from (
     {{ spark_cdc.netiq_event_log(log, **given) | indent(4) }}
 ) as events
