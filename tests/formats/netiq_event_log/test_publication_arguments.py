@@ -109,7 +109,7 @@ def test_docs_of_missing_logs(warehouse: Warehouse, tmp_path: Path) -> None:
     nodes = done.artifact("manifest")["nodes"].values()
     compiled = [node["compiled_code"] for node in nodes if node["resource_type"] == "model"]
     assert len(compiled) == 3
-    assert all("-- this compiles once the relation is there" in text for text in compiled)
+    assert all("-- this compiles once the relation exists" in text for text in compiled)
 
 
 @pytest.fixture(scope="module")
