@@ -95,7 +95,8 @@ in_order_of_keys as (
         *,
         lead(cdc_sequence) over of_key is null as cdc_is_last,
         -- pairs are found among the rows of a key in a commit
-        lag(cdc_operation) over of_key <=> 'D' and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
+        lag(cdc_operation) over of_key <=> 'D'
+        and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
     from placed
     window of_key as (partition by cdc_key order by cdc_sequence)
 ),

@@ -59,7 +59,7 @@ and {{ intentseq }} = {{ bytes }}'{{ load.INTENTSEQ }}'
             {%- do collated.append('case when ' ~ operation ~ " = 'U' then " ~ spark_cdc._bytewise(value, spec.columns[name]) ~ ' end') -%}
         {%- endif -%}
         {%- if value != there -%}
-            {%- set is_bad = operation ~ " = 'U' and " ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+            {%- set is_bad = operation ~ " = 'U'\nand " ~ there ~ ' is not null\nand cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
             {%- do bad.append('(' ~ is_bad ~ ')') -%}
             {%- do details.append({
                 'name': column, 'type': spec.columns[name], 'is_bad': is_bad, 'text': spark_cdc._as_text(there, type_there),
@@ -235,8 +235,8 @@ load_intervals as (
     from load_clocks
 ),
 
--- Of the commits between two full refreshes the last. Rows of full refreshes are not filtered out: Spark would do that before
--- the shuffle, which would be another one then.
+-- Of the commits between two full refreshes the last. Rows of full refreshes are not filtered out: Spark would
+-- do that before the shuffle, which would be another one then.
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
@@ -271,7 +271,7 @@ load_times as (
     {%- for name in spark_cdc._db2_told(spec) if name in spec.joined -%}
         {%- set value = 'cdc_' ~ name | lower -%}
         {%- if name == 'LOGMARKER' -%}
-            {%- set value = 'case\n    when ' ~ (spark_cdc._is_local_time(value) | indent(4)) ~ '\n        then ' ~ value ~ '\nend' -%}
+            {%- set value = 'case\n    when\n        ' ~ (spark_cdc._is_local_time(value) | indent(8)) ~ '\n        then ' ~ value ~ '\nend' -%}
         {%- endif -%}
         {%- do fields.append("'no_" ~ name | lower ~ "', " ~ value ~ ' is null') -%}
         {%- do fields.append("'" ~ name | lower ~ "', " ~ value) -%}
