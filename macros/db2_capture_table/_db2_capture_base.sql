@@ -71,15 +71,15 @@ load_times as (
 {{ spark_cdc._db2_keys(spec, 'distinct_rows') }},
 
 anchored as (
-    select{{ ' /*+ broadcast(load_times) */' if has_times }}
-        keyed.*
-        {%- if has_times %},
-        load_times.cdc_anchor
-        {%- endif %}
-    from keyed
     {%- if has_times %}
+    select /*+ broadcast(load_times) */
+        keyed.*,
+        load_times.cdc_anchor
+    from keyed
     left join load_times
         on keyed.cdc_is_load and keyed.cdc_logmarker = load_times.cdc_load_at
+    {%- else %}
+    select * from keyed
     {%- endif %}
 ),
 

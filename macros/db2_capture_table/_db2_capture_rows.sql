@@ -59,7 +59,7 @@ and {{ intentseq }} = {{ bytes }}'{{ load.INTENTSEQ }}'
             {%- do collated.append('case when ' ~ operation ~ " = 'U' then " ~ spark_cdc._bytewise(value, spec.columns[name]) ~ ' end') -%}
         {%- endif -%}
         {%- if value != there -%}
-            {%- set is_bad = operation ~ " = 'U'\nand " ~ there ~ ' is not null\nand cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+            {%- set is_bad = 'cdc_is_update and ' ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
             {%- do bad.append('(' ~ is_bad ~ ')') -%}
             {%- do details.append({
                 'name': column, 'type': spec.columns[name], 'is_bad': is_bad, 'text': spark_cdc._as_text(there, type_there),
@@ -92,9 +92,10 @@ with raw as (
             {{ rows | join(',\n') | indent(12) }}
         ) as cdc_row,
         {%- if befores %}
+        coalesce({{ operation }} = 'U', false) as cdc_is_update,
         -- of updates alone: of a delete they repeat the row
         case
-            when {{ operation }} = 'U'
+            when cdc_is_update
                 then named_struct(
                     {{ befores | join(',\n') | indent(20) }}
                 )
