@@ -72,15 +72,15 @@ load_times as (
 {{ spark_cdc._db2_keys(spec, 'distinct_rows') }},
 
 anchored as (
-    select{{ ' /*+ broadcast(load_times) */' if has_times }}
-        keyed.*
-        {%- if has_times %},
-        load_times.cdc_anchor
-        {%- endif %}
-    from keyed
     {%- if has_times %}
+    select /*+ broadcast(load_times) */
+        keyed.*,
+        load_times.cdc_anchor
+    from keyed
     left join load_times
         on keyed.cdc_is_load and keyed.cdc_logmarker = load_times.cdc_load_at
+    {%- else %}
+    select * from keyed
     {%- endif %}
 ),
 
@@ -96,7 +96,8 @@ in_order_of_keys as (
         *,
         lead(cdc_sequence) over of_key is null as cdc_is_last,
         -- a pair is a delete and an insert in one commit, one after the other among the rows of the key
-        lag(cdc_operation) over of_key <=> 'D' and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
+        lag(cdc_operation) over of_key <=> 'D'
+        and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
     from placed
     window of_key as (partition by cdc_key order by cdc_sequence)
 ),

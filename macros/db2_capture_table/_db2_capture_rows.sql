@@ -60,7 +60,7 @@ and {{ intentseq }} = {{ bytes }}'{{ load.INTENTSEQ }}'
             {%- do collated.append('case when ' ~ operation ~ " = 'U' then " ~ spark_cdc._bytewise(value, spec.columns[name]) ~ ' end') -%}
         {%- endif -%}
         {%- if value != there -%}
-            {%- set is_bad = operation ~ " = 'U' and " ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+            {%- set is_bad = 'cdc_is_update and ' ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
             {%- do bad.append('(' ~ is_bad ~ ')') -%}
             {%- do details.append({
                 'name': column, 'type': spec.columns[name], 'is_bad': is_bad, 'text': spark_cdc._as_text(there, type_there),
@@ -93,9 +93,10 @@ with raw as (
             {{ rows | join(',\n') | indent(12) }}
         ) as cdc_row,
         {%- if befores %}
+        coalesce({{ operation }} = 'U', false) as cdc_is_update,
         -- only of updates: in a delete they repeat the row
         case
-            when {{ operation }} = 'U'
+            when cdc_is_update
                 then named_struct(
                     {{ befores | join(',\n') | indent(20) }}
                 )
@@ -276,7 +277,7 @@ load_times as (
     {%- for name in spark_cdc._db2_told(spec) if name in spec.joined -%}
         {%- set value = 'cdc_' ~ name | lower -%}
         {%- if name == 'LOGMARKER' -%}
-            {%- set value = 'case\n    when ' ~ (spark_cdc._is_local_time(value) | indent(4)) ~ '\n        then ' ~ value ~ '\nend' -%}
+            {%- set value = 'case\n    when\n        ' ~ (spark_cdc._is_local_time(value) | indent(8)) ~ '\n        then ' ~ value ~ '\nend' -%}
         {%- endif -%}
         {%- do fields.append("'no_" ~ name | lower ~ "', " ~ value ~ ' is null') -%}
         {%- do fields.append("'" ~ name | lower ~ "', " ~ value) -%}

@@ -94,16 +94,18 @@ paired as (
     {%- endif %},
 
 joined as (
+    {%- if not joins %}
+    select * from {{ rows }}
+    {%- else %}
     select{{ ' /*+ broadcast(load_times) */' if has_times and 'LOGMARKER' in spec.headers }}
-        {{ rows }}.*
-        {%- if spec.inputs %},
-        units.cdc_unit
+        {{ rows }}.*,
+        {%- if spec.inputs %}
+        units.cdc_unit{{ ',' if has_times and 'LOGMARKER' in spec.headers }}
         {%- endif %}
-        {%- if has_times and 'LOGMARKER' in spec.headers %},
+        {%- if has_times and 'LOGMARKER' in spec.headers %}
         load_times.cdc_anchor
         {%- endif %}
     from {{ rows }}
-    {%- if joins %}
 {{ joins | join('\n') }}
     {%- endif %}
 )
@@ -115,7 +117,7 @@ joined as (
     {%- set anchor = 'coalesce(cdc_anchor, ' ~ zeros ~ ')' if 'LOGMARKER' in spec.headers else zeros -%}
     {{ return({
         'cdc_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', cast(cdc_place as string)),\n    concat(hex(cdc_place), '.', hex(cdc_intentseq))\n)",
-        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(" ~ anchor ~ ", '.', left(cast(cdc_place as string), 21)),\n    hex(cdc_place)\n)",
+        'cdc_commit_sequence': "if(\n    cdc_is_load,\n    concat(\n        " ~ anchor ~ ",\n        '.',\n        left(cast(cdc_place as string), 21)\n    ),\n    hex(cdc_place)\n)",
     }) }}
 {%- endmacro -%}
 

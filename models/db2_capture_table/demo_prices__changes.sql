@@ -3,6 +3,6 @@
 {{ spark_cdc.db2_capture_table(
     ref('demo_prices__ccd'),
     key=['ITEM'],
-    columns={'ITEM': 'string', 'PRICE': 'decimal(8,2)'},
+    columns={'ITEM': 'string', 'PRICE': 'decimal(8, 2)'},
     before_prefix=none
 ) }}

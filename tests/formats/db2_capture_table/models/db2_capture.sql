@@ -12,7 +12,7 @@
 {%- set row_values, before_values = [], [] -%}
 {%- for name, data_type in given.columns.items() -%}
 {%- for values, prefix in [(row_values, ''), (before_values, 'cdc_before.')] -%}
-{%- set value = prefix ~ name -%}
+{%- set value = prefix ~ '`' ~ name ~ '`' -%}
 {%- if data_type == 'timestamp' -%}
 {%- set value = spark_cdc._time_text(value, data_type) -%}
 {%- elif data_type == 'binary' -%}

@@ -11,12 +11,15 @@
     ('numbered keys', keys, {'key': ['REGION', 'NO']}, ['NO', 'REGION']),
     ('key_columns', keys, {'key': ['NO', 'REGION'], 'key_columns': ['PK2', 'pk01']}, ['NO', 'REGION']),
     ('base', keys, {'key': ['REGION', 'NO'], 'base': base}, ['NAME', 'REGION', 'NO']),
-] %}
+] -%}
 {{ '\nunion all\n' if not loop.first -}}
 select
     '{{ name }}' as given,
     cdc_operation,
-    to_json(struct({{ there | join(', ') }}), map('ignoreNullFields', 'false')) as row_values,
+    to_json(
+        struct(`{{ there | join('`, `') }}`),
+        map('ignoreNullFields', 'false')
+    ) as row_values,
     to_json(cdc_before, map('ignoreNullFields', 'false')) as before_values,
     array_join(cdc_changed_columns, ' ') as changed
 from (

@@ -1,7 +1,7 @@
 {#- Sequences in each landed form, converted to their canonical form. -#}
 {%- for table in ('sequences_text', 'sequences_binary', 'sequences_decimal') %}
 {%- set sequences = source('db2_capture_table', table) %}
-{%- set types = spark_cdc.columns_of(sequences) %}
+{%- set types = spark_cdc.columns_of(sequences) -%}
 {{ '\nunion all\n' if not loop.first -}}
 select
     vector,
