@@ -40,7 +40,9 @@
         ) }}
     {%- endfor -%}
     {%- set fields = [] -%}
-    {%- for name, data_type in spec.columns.items() -%}{%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ data_type) -%}{%- endfor -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ spark_cdc._spaced(data_type)) -%}
+    {%- endfor -%}
     {%- set unknown = {
         'cdc_commit_sequence': values.cdc_sequence,
         'cdc_before': 'cast(\n    null as struct<\n        ' ~ fields | join(',\n        ') ~ '\n    >\n)',

@@ -32,7 +32,7 @@
         {%- set digits = spark_cdc._call('nullif', [digits, "''"]) -%}
         {{ return(spark_cdc._call('coalesce', ['unhex(' ~ expression ~ ')', spark_cdc._call('unhex', [digits])])) }}
     {%- endif -%}
-    {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')' -%}
+    {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ spark_cdc._spaced(data_type) ~ ')' -%}
     {%- set is_exact = spark_cdc._is_exact(expression, type_there, value, data_type) -%}
     {%- set facts = spark_cdc._type_facts(data_type) -%}
     {%- if spark_cdc._type_facts(type_there).family == 'text' and facts.family in ('integer', 'boolean') -%}
@@ -153,8 +153,7 @@ if(
         or (there.family == 'floating' and wanted.family in ('decimal', 'integer'))
         or (there.family == 'timestamp' and wanted.family in ('date', 'integer', 'decimal', 'floating'))
         or (there.family in ('integer', 'decimal', 'floating') and wanted.family in ('boolean', 'timestamp')) -%}
-        {%- set back = modules.re.sub(',\\s*', ', ', type_there) -%}
-        {%- set is_same = 'try_cast(\n    ' ~ value ~ ' as ' ~ back ~ '\n) = ' ~ expression -%}
+        {%- set is_same = 'try_cast(\n    ' ~ value ~ ' as ' ~ spark_cdc._spaced(type_there) ~ '\n) = ' ~ expression -%}
         {#- Spark casts the first number that is too large for a bigint to the largest bigint -#}
         {%- set is_large = there.family == 'floating' and wanted.family == 'integer' -%}
         {{ return(is_same ~ ('\nand ' ~ expression ~ ' < 9223372036854775808D' if is_large)) }}
@@ -190,7 +189,7 @@ if(
         {%- do lines.append(spark_cdc._call('named_struct', [
             "'name', " ~ spark_cdc._literal(value.name),
             "'type', " ~ spark_cdc._literal(value.type),
-            "'value', case\n    when " ~ value.is_bad ~ '\n        then ' ~ (value.text | indent(8)) ~ '\nend',
+            "'value', case\n    when\n        " ~ (value.is_bad | indent(8)) ~ '\n        then ' ~ (value.text | indent(8)) ~ '\nend',
         ])) -%}
     {%- endfor -%}
 get(
@@ -230,6 +229,11 @@ get(
         {%- set spelling.text = modules.re.sub('\\b(var)?char\\s*\\(\\s*\\d+\\s*\\)', 'string', spelling.text) -%}
     {%- endif -%}
     {{ return(modules.re.sub('[\\s`:]', '', spelling.text)) }}
+{%- endmacro -%}
+
+{#- A type as compiled SQL has it: with a blank after each comma, except in quoted names. -#}
+{%- macro _spaced(data_type) -%}
+    {{ return(modules.re.sub(',\\s*(?=[^`]*(?:`[^`]*`[^`]*)*$)', ', ', data_type)) }}
 {%- endmacro -%}
 
 {#- The family of a type, and how many decimal places it has. Other types have the family none. -#}

@@ -54,8 +54,7 @@ with types as (
                 named_struct(
                     'column_name', {{ spark_cdc._literal(there[name]) }},
                     {%- if not has_lengths or type_declared == type_there or ' more fields' in raw_columns[name] %}
-                    {%- set spaced = declared[name] if '`' in declared[name] else modules.re.sub(',\\s*', ', ', declared[name]) %}
-                    'declared', typeof(cast(null as {{ spaced }})),
+                    'declared', typeof(cast(null as {{ spark_cdc._spaced(declared[name]) }})),
                     'actual', typeof(built.{{ spark_cdc._quote(there[name]) }})
                     {%- else %}
                     'declared', {{ spark_cdc._literal(declared[name]) }},
