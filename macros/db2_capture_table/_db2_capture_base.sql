@@ -125,7 +125,8 @@ answered as (
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation_of_answer(),
-    'cdc_present_columns': 'case when cdc_answer is null then array(' ~ present | join(', ') ~ ') end',
+    'cdc_present_columns': 'case\n    when cdc_answer is null\n        then '
+        ~ spark_cdc._call('array', present) | indent(8) ~ '\nend',
 }), 'joined', table) }}
 {%- endmacro -%}
 

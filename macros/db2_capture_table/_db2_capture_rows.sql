@@ -240,8 +240,8 @@ load_intervals as (
     from load_clocks
 ),
 
--- The last commit between two full refreshes. Rows of full refreshes are not filtered out: Spark would filter them before
--- the shuffle, so it could not use the shuffle of the changes.
+-- The last commit between two full refreshes. Rows of full refreshes are not filtered out: Spark would filter
+-- them before the shuffle, so it could not use the shuffle of the changes.
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,

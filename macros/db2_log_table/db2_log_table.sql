@@ -31,7 +31,8 @@
     ]),
     'cdc_commit_sequence': digits,
     'cdc_commit_at': 'to_utc_timestamp(cdc_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
-    'cdc_present_columns': "case when cdc_operation = 'delete' then array(" ~ key_names | join(', ') ~ ') end',
+    'cdc_present_columns': "case\n    when cdc_operation = 'delete'\n        then "
+        ~ spark_cdc._call('array', key_names) | indent(8) ~ '\nend',
     'cdc_metadata': "named_struct('log_operation', cdc_last_operation, 'log_time', cdc_time)",
 }, 'events', table) }}
 {%- endmacro -%}

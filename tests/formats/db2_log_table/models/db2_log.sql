@@ -21,7 +21,7 @@
 {%- for name in key -%}{%- do key_columns.append('PK%02d' | format(loop.index0)) -%}{%- endfor -%}
 {%- for log in [
     source('db2_log_table', 'log_string'), source('db2_log_table', 'log_timestamp'), source('db2_log_table', 'log_timestamp_ntz')
-] %}
+] -%}
 {{ '\nunion all\n' if not loop.first -}}
 select
     vector,
