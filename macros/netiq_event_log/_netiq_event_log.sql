@@ -112,7 +112,8 @@ transform(
 
 {#- The text of a key column. -#}
 {%- macro _netiq_key_text(columns, values, name) -%}
-    {{ return('get(' ~ values ~ ', cast(array_position(' ~ columns ~ ', ' ~ spark_cdc._literal(name | lower) ~ ') as int) - 1)') }}
+    {%- set position = 'array_position(' ~ columns ~ ', ' ~ spark_cdc._literal(name | lower) ~ ')' -%}
+    {{ return(spark_cdc._call('get', [values, 'cast(' ~ position ~ ' as int) - 1'])) }}
 {%- endmacro -%}
 
 {#- The group of a raw row: its key as text. The key is parsed once. -#}
@@ -219,8 +220,8 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Hashes of record ids that can occur in several rows. A bucket holds whole ids. There are so few buckets that they
--- always fit in memory. Rows outside of them are not compared.
+-- Hashes of record ids that can occur in several rows. A bucket holds whole ids. There are so few buckets that
+-- they always fit in memory. Rows outside of them are not compared.
 claims as (
     select xxhash64(cdc_record_id) as cdc_hash
     from raw
