@@ -20,7 +20,7 @@
         {%- elif name in spec.key -%}
             {%- set value = 'cdc_row.' ~ column -%}
         {%- else -%}
-            {%- set value = 'cast(null as ' ~ data_type ~ ')' -%}
+            {%- set value = 'cast(null as ' ~ spark_cdc._spaced(data_type) ~ ')' -%}
         {%- endif -%}
         {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
     {%- endfor -%}

@@ -91,7 +91,7 @@
     {%- elif family == 'timestamp' -%}
         {{ return('timestamp_micros(' ~ number ~ ')') }}
     {%- elif family.startswith('decimal:') -%}
-        {{ return('try_cast(' ~ spark_cdc._gbase_scaled(number, family) ~ ' as ' ~ data_type ~ ')') }}
+        {{ return('try_cast(' ~ spark_cdc._gbase_scaled(number, family) ~ ' as ' ~ spark_cdc._spaced(data_type) ~ ')') }}
     {%- endif -%}
     {{ return(spark_cdc._typed(number, 'double' if family == 'float' else 'bigint', data_type)) }}
 {%- endmacro -%}
