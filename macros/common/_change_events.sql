@@ -48,7 +48,7 @@
         'cdc_before': 'cast(\n    null as struct<\n        ' ~ fields | join(',\n        ') ~ '\n    >\n)',
         'cdc_metadata': 'cast(null as struct<unused: string>)',
     } -%}
-    {%- set values = dict(values, cdc_source=spark_cdc._literal(me), cdc_batch=spark_cdc._literal(spec.batch)) -%}
+    {%- set values = dict({'cdc_source': spark_cdc._literal(me)}, **dict(values, cdc_batch=spark_cdc._literal(spec.batch))) -%}
 select
     {%- for name, data_type in spark_cdc._event_columns().items() %}
     {%- set value = values.get(name) or unknown.get(name, 'cast(null as ' ~ data_type ~ ')') %}

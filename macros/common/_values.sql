@@ -26,11 +26,12 @@
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {#- 0xCAFE, x'CAFE' -#}
-        {%- set digits = spark_cdc._call('regexp_extract', [
-            spark_cdc._bytewise(expression, type_there), "'^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$'", '2'
-        ]) -%}
-        {%- set digits = spark_cdc._call('nullif', [digits, "''"]) -%}
-        {{ return(spark_cdc._call('coalesce', ['unhex(' ~ expression ~ ')', spark_cdc._call('unhex', [digits])])) }}
+        {%- set text, pattern = spark_cdc._bytewise(expression, type_there), "'^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$'" -%}
+        {%- set digits = spark_cdc._call('regexp_extract', [text, pattern, '2']) -%}
+        {{ return(spark_cdc._call('coalesce', [
+            'unhex(' ~ expression ~ ')',
+            'case\n    when ' ~ text ~ ' rlike ' ~ pattern ~ '\n        then ' ~ spark_cdc._call('unhex', [digits]) | indent(8) ~ '\nend',
+        ])) }}
     {%- endif -%}
     {%- set value = 'try_cast(' ~ expression ~ ' as ' ~ spark_cdc._spaced(data_type) ~ ')' -%}
     {%- set is_exact = spark_cdc._is_exact(expression, type_there, value, data_type) -%}
