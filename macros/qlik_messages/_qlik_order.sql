@@ -1,0 +1,120 @@
+{#- From rows to change events: their order, conflicts, and which delivery of a message counts. -#}
+
+{#- CTEs to `judged`: what each delivery says, conflicts included (rule 15), and its place in the order. -#}
+{%- macro _qlik_judged(spec, as_delivered=false) -%}
+    {%- set has_offset, value = 'offset' in spec.found, spark_cdc._qlik_record_column(spec.found, spec.raw_columns, 'value') -%}
+{{ 'with ' }}
+    {%- if 'metadata' in spec.lookups -%}
+{{ spark_cdc._qlik_known_versions(spec) }},
+
+{% endif -%}
+{{ spark_cdc._qlik_decoded(spec, as_delivered) }},
+
+    {%- if has_offset %}
+
+-- the changes and loads of each partition of a topic, if there are loads at all
+positions as (
+    select distinct
+        coalesce(cdc_topic, '') as cdc_topic,
+        cdc_partition_digits,
+        cdc_offset,
+        cdc_operation = 'load' as cdc_is_load,
+        if(cdc_operation = 'load', null, cdc_change_seq) as cdc_anchor
+    from (
+        select
+            cdc_topic,
+            cdc_partition_digits,
+            cdc_offset,
+            cdc_operation,
+            cdc_change_seq,
+            min(cdc_content) over of_change <=> max(cdc_content) over of_change as cdc_is_agreed
+        from contents
+        where
+            cdc_reason is null
+            and exists (
+                select 1 as cdc_one
+                from {{ spec.relation }}
+                where {{ value }} rlike 'REFRESH|\\\\u'
+            )
+        window of_change as (
+            partition by cdc_place, if(cdc_operation = 'load', cdc_message, cdc_change_seq)
+        )
+    ) as changes_and_loads
+    where cdc_is_agreed or cdc_operation = 'load'
+),
+
+anchors as (
+    select
+        cdc_topic,
+        cdc_partition_digits,
+        cdc_offset,
+        max(cdc_anchor) over (
+            partition by cdc_topic, cdc_partition_digits
+            order by cdc_offset
+            range between unbounded preceding and 1 preceding
+        ) as cdc_anchor,
+        cdc_is_load
+    from positions
+),
+    {%- endif %}
+
+sequenced as (
+    select
+        contents.*,
+        case
+            when contents.cdc_operation = 'load'
+                then {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_offset else "repeat('0', 35)" }}
+        end as cdc_anchor,
+        case
+            when contents.cdc_operation = 'load'
+                then concat_ws(
+                    '.',
+                    {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_offset else "repeat('0', 35)" }},
+                    contents.cdc_partition_digits,
+                    coalesce(lpad(cast(contents.cdc_offset as string), 19, '0'), contents.cdc_hash)
+                )
+            else contents.cdc_change_seq
+        end as cdc_sequence
+    from contents
+    {%- if has_offset %}
+    left join anchors
+        on
+            contents.cdc_operation = 'load'
+            and coalesce(contents.cdc_topic, '') = anchors.cdc_topic
+            and contents.cdc_partition_digits = anchors.cdc_partition_digits
+            and contents.cdc_offset = anchors.cdc_offset
+            and anchors.cdc_is_load
+    {%- endif %}
+),
+
+-- the commit of a transaction is its first change here, even if it is in conflict
+judged as (
+    select
+        * except (cdc_reason),
+        case
+            when cdc_operation = 'load' then concat(cdc_anchor, '.')
+            when cdc_transaction_id is null then cdc_change_seq
+            else min(case when cdc_reason is null then cdc_change_seq end) over of_transaction
+        end as cdc_commit_sequence,
+        case
+            when cdc_reason is not null then cdc_reason
+            when not min(cdc_content) over of_position <=> max(cdc_content) over of_position
+                then 'sequence_conflict'
+        end as cdc_reason,
+        row_number() over of_event as cdc_event_number
+    from sequenced
+    window
+        of_transaction as (partition by cdc_place, left(cdc_change_seq, 16), cdc_transaction_id),
+        of_position as (partition by cdc_place, cdc_sequence),
+        of_event as (
+            partition by cdc_place, cdc_sequence
+            order by
+                cdc_reason is not null asc,
+                cdc_delivery_number asc,
+                cdc_timestamp asc nulls last,
+                cdc_topic asc,
+                cdc_partition asc,
+                cdc_offset asc
+        )
+)
+{%- endmacro -%}

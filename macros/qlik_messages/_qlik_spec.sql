@@ -1,0 +1,36 @@
+{#- The arguments of `qlik_messages`, checked. -#}
+
+{#- The facts of one table in a relation of messages, as a dict; bad arguments stop here. -#}
+{%- macro _spec_qlik_messages(messages, key, columns, table=none, schema=none, metadata=none) -%}
+    {%- set me = 'qlik_messages' -%}
+    {%- set example = "{{ spark_cdc.qlik_messages(source('kafka', 'orders'), key=['order_id'],"
+        ~ " columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}, metadata=source('kafka', 'metadata')) }}" -%}
+    {%- set in_relation = spark_cdc.columns_of(messages) -%}
+    {%- for name, value in {'table': table, 'schema': schema}.items() -%}
+        {%- if value is not none and (value is not string or not value | trim) -%}
+            {{ spark_cdc._stop(
+                me, name ~ ' is ' ~ (value if value is not string else 'empty'), 'a text, or none', name ~ "='" ~ ('ORDERS' if name == 'table' else 'APP') ~ "'"
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if columns is not mapping or not columns -%}
+        {{ spark_cdc._stop(
+            me, 'columns is ' ~ ('empty' if columns is mapping else columns), 'a dict of name -> Spark SQL type', example
+        ) }}
+    {%- endif -%}
+    {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
+    {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
+    {%- set in_metadata = spark_cdc.columns_of(metadata) if metadata is not none else {} -%}
+    {{ return({
+        'relation': messages,
+        'lookups': {'metadata': metadata} if metadata is not none else {},
+        'raw_columns': in_relation,
+        'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation),
+        'metadata_columns': in_metadata,
+        'metadata_found': spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {},
+        'key': spark_cdc._resolve_key(me, key, columns | list, example),
+        'columns': columns,
+        'table': table | trim | lower if table is not none else none,
+        'schema': schema | trim | lower if schema is not none else none,
+    }) }}
+{%- endmacro -%}
