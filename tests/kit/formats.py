@@ -107,6 +107,8 @@ class Format:
     decoder, in which these names mean the relations, and a part of the message. ``wrong_views``:
     arguments that are wrong only in a view. ``call``: arguments that are right.
 
+    ``serves``: other macros with a quarantine whose tests are in this folder.
+
     ``tested_tables``, ``generic_tests``: the format's own generic tests on small tables.
 
     ``vectors``: for each file in ``vectors/`` a function that checks one vector without Spark.
@@ -121,6 +123,7 @@ class Format:
     call: str
     wrong_calls: Sequence[tuple[str, str]]
     wrong_views: Sequence[tuple[str, str]] = ()
+    serves: Sequence[str] = ()
     tested_tables: Mapping[str, TestedTable] = field(default_factory=dict)
     generic_tests: Sequence[GenericTest] = ()
     vectors: Mapping[str, Callable[[Vector], None]] = field(default_factory=dict)

@@ -46,6 +46,8 @@ FAMILIES = (
     "demo_groups",
     "demo_identities",
     "demo_articles",
+    "demo_erp",
+    "demo_invoices",
 )
 
 

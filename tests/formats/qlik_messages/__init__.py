@@ -1,0 +1,192 @@
+"""Messages of Qlik Replicate in Kafka: what the laws need to know of them.
+
+`qlik_schema_versions` makes no change events, so there is nothing that the laws of change events
+could ask of it. This folder serves it, too: its vectors, its wrapper model, the reference in
+`versions.py`, and :func:`versions_case`. Every case with `metadata` reads versions by it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from kit.formats import Case, Deliveries, Format, Relation
+from simulation import database
+
+from formats.qlik_messages import vector_checks, vector_units, writer
+from formats.qlik_messages.reference import Row
+from formats.qlik_messages.versions import Versions, read_versions
+from formats.qlik_messages.writer import TYPES, Log, Style, possible_bad
+from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
+
+DECODER = "qlik_messages"
+
+# Offsets rise from one delivery to the next within a partition, and say nothing across them.
+WATERMARK: Any = {"column": "offset", "within": ["topic", "partition"]}
+
+
+def with_bad(style: Style, number: int = 2) -> Style:
+    """The same with malformed records of every kind that there can be."""
+    return replace(style, bad=dict.fromkeys(possible_bad(style), number))
+
+
+def case(
+    seed: int,
+    name: str,
+    table: database.Table,
+    style: Style,
+    transactions: int = 40,
+    other: database.Table | None = None,
+) -> Case:
+    """The topic of a simulated database, of one or two tables."""
+    rng = random.Random(f"{seed} {name}")
+    workload = database.generate(table, rng, transactions, without=writer.NOT_SENT)
+    others = [] if other is None else [database.generate(other, rng, 12, without=writer.NOT_SENT)]
+    log = writer.write(workload, rng, style, others)
+    relations = {"raw": Relation(style.types, log.rows)}
+    if style.metadata == "own":
+        relations["metadata"] = Relation(TYPES, log.metadata_rows)
+    return Case(
+        name=name,
+        table=table,
+        relations=relations,
+        arguments=log.arguments,
+        events=log.events,
+        quarantine=log.quarantine,
+        raw_counts=log.decoded.raw_counts,
+        workload=log.workload,
+        positions=log.positions,
+    )
+
+
+BY_ID = with_bad(Style())
+BY_TIME = with_bad(
+    Style(
+        ids=None,
+        metadata="same",
+        topic="prod.erp.odd names",
+        bare=0.3,
+        lobs=("a.b",),
+        load_first=0.3,
+        value="string",
+    )
+)
+ONE_TABLE = with_bad(
+    Style(
+        ids=None,
+        metadata=None,
+        ddl=False,
+        has_table=False,
+        bare=0.5,
+        partitions=1,
+        columns=("value", "topic", "partition", "offset", "timestamp"),
+    )
+)
+VALUES_ALONE = with_bad(
+    Style(
+        ids="external",
+        names=True,
+        reload=False,
+        load_first=0.2,
+        columns=("value",),
+    ),
+    number=1,
+)
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Topics with versions by id and by time, of several tables and of one, with all columns."""
+    yield case(seed, "messages", database.ORDERS, BY_ID, other=database.POSITIONS)
+    yield case(seed, "messages_of_all_types", database.ALL_TYPES, ONE_TABLE)
+    yield case(seed, "messages_by_time", database.ODD_NAMES, BY_TIME)
+    yield case(seed, "messages_values_alone", database.POSITIONS, VALUES_ALONE, transactions=16)
+
+
+def versions_case(seed: int) -> tuple[Relation, Versions, dict[str, int]]:
+    """For `qlik_schema_versions`: a relation with messages of all kinds and metadata of two tables,
+    some of it told again at another time; the versions, what is in quarantine, the counts."""
+    rng = random.Random(f"{seed} versions")
+    tables = (database.ALL_TYPES, database.ODD_NAMES)
+    workloads = [database.generate(one, rng, 8, without=writer.NOT_SENT) for one in tables]
+    log = writer.write(workloads[0], rng, with_bad(Style(metadata="same")), workloads[1:])
+    told = [row for row in log.read if b'"type":"MD"' in (row["value"] or b"")]
+    again = [
+        {
+            **row,
+            "value": row["value"].replace(b"2024-03-01T", b"2024-02-01T"),
+            "offset": row["offset"] + 10_000,
+            "timestamp": rng.choice((None, row["timestamp"] - timedelta(hours=1))),
+        }
+        for row in rng.sample(told, 4)
+    ]
+    records = [*log.read, *again]
+    found = read_versions(records)
+    return Relation(TYPES, records), found, found.raw_counts(records)
+
+
+def in_order(records: Sequence[Row], rng: random.Random, number: int) -> list[list[Row]]:
+    """Cut the records of each partition into batches; the last one of a batch may come again."""
+    partitions: dict[tuple[Any, ...], list[Row]] = {}
+    for record in sorted(records, key=lambda one: int(one["offset"])):
+        partitions.setdefault((record["topic"], record["partition"]), []).append(record)
+    cut: list[list[Row]] = [[] for _ in range(number)]
+    for partition in partitions.values():
+        ends = sorted(
+            len(partition) * (2 * place + rng.randrange(-1, 2)) // (2 * number)
+            for place in range(1, number)
+        )
+        for place, (first, end) in enumerate(zip([0, *ends], [*ends, len(partition)], strict=True)):
+            again = partition[first - 1 : first] if first and rng.random() < 0.5 else []
+            cut[place] += [*again, *partition[first:end]]
+    for part in cut:
+        rng.shuffle(part)
+    return cut
+
+
+def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]], list[list[Row]]]:
+    """A topic in three batches, and its metadata: the last version is told a batch too late.
+
+    Messages wait for it, as nothing but their schema id names their table. It comes when the raw
+    rows leave, with all others again.
+    """
+    workload = database.generate(database.ORDERS, rng, 40, without=writer.NOT_SENT)
+    other = database.generate(database.POSITIONS, rng, 10, without=writer.NOT_SENT)
+    style = replace(BY_ID, twice=0.0, shuffle=False, again=0.25)
+    log = writer.write(workload, rng, style, [other])
+    own = f'"table":"{database.ORDERS.name}"'.encode()
+    *_, late = (row for row in log.metadata_rows if own in row["value"])
+    told = [row for row in log.metadata_rows if row is not late]
+    return log, in_order(log.rows, rng, 3), [told, [], log.metadata_rows]
+
+
+def deliveries(rng: random.Random) -> Deliveries:
+    """The topic in three batches; what was read has left before the last."""
+    log, parts, told = log_in_batches(rng)
+    return Deliveries(
+        name="messages",
+        table=database.ORDERS,
+        columns={"raw": log.style.types, "metadata": TYPES},
+        arguments=log.arguments,
+        batches=[
+            {"raw": part, "metadata": metadata} for part, metadata in zip(parts, told, strict=True)
+        ],
+        leaves=(2,),
+        # the quarantine finds what is new without it
+        watermarks={"changes": WATERMARK},
+    )
+
+
+FORMAT = Format(
+    decoder=DECODER,
+    cases=cases,
+    deliveries=deliveries,
+    declared=DECLARED,
+    call=CALL,
+    wrong_calls=WRONG_CALLS,
+    serves=("qlik_schema_versions",),
+    vectors=vector_checks.CHECKS,
+    vector_units=vector_units.UNITS,
+)

@@ -1,0 +1,139 @@
+"""Checks of one test vector against the reference in plain Python, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from formats.qlik_messages import reference, versions
+from formats.qlik_messages.reference import Decoded, Options, Row
+from formats.qlik_messages.values import as_text, texts_of
+from formats.qlik_messages.versions import Refused, Version
+
+Vector = dict[str, Any]
+
+# What reads Avro comes with an issue of its own, which takes this away.
+WITH_AVRO = ("avro", "frame")
+
+
+def is_json(vector: Vector) -> bool:
+    """Whether the vector has no Avro in it."""
+    return not any(part in vector["id"] for part in WITH_AVRO)
+
+
+def record_of(given: Mapping[str, Any]) -> Row:
+    """A Kafka record of a vector."""
+    record = {name: value for name, value in given.items() if name != "value_hex"}
+    value = given.get("value")
+    record["value"] = bytes.fromhex(given["value_hex"]) if "value_hex" in given else value
+    if isinstance(value, str):
+        record["value"] = value.encode()
+    if given.get("timestamp") is not None:
+        record["timestamp"] = datetime.fromisoformat(given["timestamp"].replace("Z", "+00:00"))
+    return record
+
+
+def records_of(given: Sequence[Mapping[str, Any]]) -> list[Row]:
+    return [record_of(one) for one in given]
+
+
+def metadata_of(given: Vector) -> list[Row] | None:
+    """The records of `metadata`, which may be the messages themselves."""
+    metadata = given.get("metadata")
+    return records_of(given["messages"] if metadata == "messages" else metadata or []) or (
+        None if metadata is None else []
+    )
+
+
+def options_of(given: Vector) -> Options:
+    """The decoder's arguments."""
+    return Options(given["key"], given["columns"], given.get("table"), given.get("schema"))
+
+
+def decoded_of(given: Vector) -> Decoded:
+    return reference.decode(records_of(given["messages"]), metadata_of(given), options_of(given))
+
+
+def event_of(event: Row, columns: Vector) -> Vector:
+    """An event as the vectors write it."""
+    said = {name: value for name, value in event.items() if name not in (*columns, "cdc_source")}
+    metadata = dict(said["cdc_metadata"], timestamp=as_text(said["cdc_metadata"]["timestamp"]))
+    return said | {
+        "cdc_commit_at": as_text(said["cdc_commit_at"]),
+        "cdc_before": said["cdc_before"] and texts_of(said["cdc_before"]),
+        "cdc_metadata": metadata,
+        "row": texts_of({name: event[name] for name in columns}),
+    }
+
+
+def check_messages(vector: Vector) -> None:
+    """Messages make these events; what is no change and what is in quarantine are these."""
+    if not is_json(vector):
+        return
+    given, expect = vector["given"], vector["expect"]
+    decoded = decoded_of(given)
+    by_sequence = {event["cdc_sequence"]: event for event in decoded.events}
+    assert sorted(by_sequence) == sorted(event["cdc_sequence"] for event in expect["events"])
+    for event in expect["events"]:
+        found = event_of(by_sequence[event["cdc_sequence"]], given["columns"])
+        assert {name: found[name] for name in event} == event
+    assert sorted(decoded.no_ops) == sorted(expect["no_ops"])
+    assert decoded.quarantine == quarantine_of(expect)
+
+
+def quarantine_of(expect: Vector) -> list[tuple[int, str]]:
+    return sorted((one["message"], one["reason"]) for one in expect["quarantine"])
+
+
+def version_of(version: Version) -> Vector:
+    """A version as the vectors write it."""
+    found = asdict(version)
+    return found | {"written_at": as_text(version.written_at), "columns": list(found["columns"])}
+
+
+def check_versions(vector: Vector) -> None:
+    """Metadata records tell these versions."""
+    if not is_json(vector):
+        return
+    expect = vector["expect"]
+    found = versions.read_versions(records_of(vector["given"]["metadata"]))
+    rows = [version_of(row) for row in found.rows]
+    assert sorted(rows, key=str) == sorted(expect["rows"], key=str)
+    assert sorted(found.no_ops) == sorted(expect["no_ops"])
+    assert sorted(found.quarantine) == quarantine_of(expect)
+
+
+def positions_of(vector: Vector) -> list[int] | None:
+    """The bits of a mask of change tables, whose header columns count here as any other column."""
+    positions = vector["expect"]["positions"]
+    first = vector["given"]["header_columns"]
+    return None if positions is None else [first + place for place in positions]
+
+
+def width_of(vector: Vector) -> int:
+    """How many columns the bits stand for."""
+    given = vector["given"]
+    return int(given["header_columns"] + given["data_columns"])
+
+
+def check_mask(vector: Vector) -> None:
+    """A mask stands for these columns, or is bad. The file has what `big` masks there are: those in
+    binary form as their digits, and none that is bad for the bit of a header column."""
+    expect = vector["expect"]
+    try:
+        bits = reference.bits_of(vector["given"]["mask"])
+        if bits is not None and not bits <= set(range(width_of(vector))):
+            raise Refused("bad_mask")
+    except Refused as error:
+        assert {"reason": error.args[0]} == expect
+    else:
+        assert (None if bits is None else sorted(bits)) == positions_of(vector)
+
+
+CHECKS = {
+    "qlik_messages": check_messages,
+    "qlik_schema_versions": check_versions,
+    "qlik_change_mask": check_mask,
+}
