@@ -33,15 +33,15 @@ example. A misspelt name of an argument is refused by dbt itself, which does not
 """
 
 DECODERS, QUERIES = "Decoders", "Queries of a format"
-# Folders of macros, and the text above their macros; each other folder is a decoder, and has
-# queries besides it.
+# Folders of macros, and the text above their macros; each other folder is of a format, and has a
+# decoder, queries or both.
 SECTIONS = {
     DECODERS: (
         "Each is a whole `select`: the body of a model. It gives [change events](change-event.md)."
     ),
     QUERIES: (
-        "Each is a whole `select`: the body of a model that is a view or a table. It reads the raw"
-        " rows of a format,\nand gives no change events."
+        "They read the raw rows of a format, and give no change events. Each is a whole `select`,"
+        " the body of a model that\nis a view or a table, unless its description says otherwise."
     ),
     "apply": "Each is a whole `select`: the body of a model. They follow the [rules](rules.md).",
     "common": "`quarantine` and `raw_counts` are whole `select` statements: the bodies of models.",
@@ -87,6 +87,12 @@ def signature(folder: Path, name: str) -> list[tuple[str, str | None]]:
     return [(argument, default if equals else None) for argument, equals, default in pairs]
 
 
+def gives_events(folder: Path) -> bool:
+    """Whether the macro with the name of a folder is a decoder of change events."""
+    text = (folder / f"{folder.name}.sql").read_text(encoding="utf-8")
+    return "spark_cdc.decode(" in text
+
+
 def entry(folder: Path, macro: dict[str, Any]) -> Iterator[str]:
     """Write one macro."""
     name = str(macro["name"])
@@ -130,7 +136,7 @@ def reference() -> str:
         lines += [f"{told}\n"] if told else []
         for folder in decoders if name in (DECODERS, QUERIES) else [macros / name]:
             for macro in public_macros(folder):
-                is_decoder = macro["name"] == folder.name
+                is_decoder = macro["name"] == folder.name and gives_events(folder)
                 if name not in (DECODERS, QUERIES) or is_decoder == (name == DECODERS):
                     lines += entry(folder, macro)
     return "\n".join(lines).rstrip("\n") + "\n"

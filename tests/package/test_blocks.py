@@ -14,8 +14,11 @@ DOCUMENTED = ROOT / "tests" / "package" / "documented.yml"
 SCHEMA = "documented"
 LANDING = "erp_landing"  # as the pages name it
 
-# Blocks of the README to which the pages refer, by these names.
-MODELS = ("orders__changes", "orders", "orders__history")
+# Blocks to which other blocks refer, by these names.
+MODELS = {
+    README: ("orders__changes", "orders", "orders__history"),
+    ROOT / "docs" / "formats" / "qlik_messages.md": ("erp_messages__orders", "erp_versions"),
+}
 
 
 def named(block: Block) -> str:
@@ -24,10 +27,9 @@ def named(block: Block) -> str:
 
 
 def documented(block: Block) -> str | None:
-    """Name the model that other pages refer to, if a block of the README is one."""
-    if block.page != README:
-        return None
-    return next((name for name in MODELS if f"-- models/{name}.sql\n" in block.text), None)
+    """Name the model that a block is, if other blocks refer to it."""
+    names = MODELS.get(block.page, ())
+    return next((name for name in names if f"-- models/{name}.sql\n" in block.text), None)
 
 
 def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
