@@ -30,6 +30,7 @@ import gbase
 import increments
 import matplotlib
 import netiq
+import qlik
 import raw_orders
 from matplotlib import pyplot
 from thrift_server import SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
@@ -58,7 +59,7 @@ class Step:
 
 def build(port: int, target: Path) -> dict[str, str]:
     """Let dbt build the models once, and give the SQL that it compiled."""
-    dbt(port, target, "run", "--exclude", "incremental", "netiq", "db2")
+    dbt(port, target, "run", "--exclude", "incremental", "netiq", "db2", "qlik")
     models = target / "compiled" / "benchmark" / "models"
     return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
 
@@ -218,6 +219,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     lines += gbase.as_markdown(figures["gbase"])
     lines += netiq.as_markdown(figures["netiq"])
     lines += db2.as_markdown(figures["db2"])
+    lines += qlik.as_markdown(figures["qlik"])
     return "\n".join(lines) + "\n"
 
 
@@ -278,7 +280,7 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
-    figures |= {"netiq": [], "db2": []}
+    figures |= {"netiq": [], "db2": [], "qlik": []}
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -293,6 +295,8 @@ def main() -> None:
     figures["netiq"] = netiq.measure(given.rows, given.repeats, work)
     write(figures, out)
     figures["db2"] = db2.measure(given.rows, given.repeats, work)
+    write(figures, out)
+    figures["qlik"] = qlik.measure(given.rows * 2 // 5, given.repeats, work)
     write(figures, out)
     shutil.rmtree(work)
     print(as_markdown(figures))
