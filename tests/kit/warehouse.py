@@ -173,6 +173,8 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
     # for the plans on Spark's web pages, which nobody looks at here
     "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "1000",
+    "spark.sql.debug.maxToStringFields": "5",
     "spark.hadoop.hive.server2.async.exec.threads": "8",
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
     "spark.sql.catalog.spark_catalog.table-default.write.metadata.metrics"
@@ -245,11 +247,13 @@ def shared_server(base: Path, table_format: str) -> Warehouse:
             java = f"{WARM if table_format == 'parquet' else QUICK} -Xmn1g"
             java += " -Dderby.system.durability=test"
             catalog = {} if table_format == "iceberg" else IN_MEMORY
+            # unit tests have their rows in the text of the statement, and Spark plans with them
+            memory = {"spark.driver.memory": "5g"} if table_format == "parquet" else {}
             start_server(
                 home,
                 port := free_port(),
                 *("--format", table_format),
-                *conf(INTERPRETED | zone | catalog),
+                *conf(INTERPRETED | zone | catalog | memory),
                 java=java,
             )
             (home / "port").write_text(str(port))
