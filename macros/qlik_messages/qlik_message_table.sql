@@ -122,7 +122,9 @@ case
             cast(substr(cast({{ text }} as binary), 12, 32) as string),
             null
         )
-    when startswith(cast({{ text }} as binary), X'00') and octet_length({{ text }}) > 5
+    when
+        startswith(cast({{ text }} as binary), X'00')
+        and octet_length({{ text }}) > 5
         then conv(hex(substr(cast({{ text }} as binary), 2, 4)), 16, 10)
     when startswith({{ text }}, '{')
         then nullif(

@@ -173,8 +173,9 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
     # for the plans on Spark's web pages, which nobody looks at here
     "spark.sql.ui.explainMode": "simple",
-    "spark.sql.maxPlanStringLength": "1000",
-    "spark.sql.debug.maxToStringFields": "5",
+    # and which it would keep of the last thousand statements
+    "spark.sql.maxPlanStringLength": "2000000",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.hadoop.hive.server2.async.exec.threads": "8",
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
     "spark.sql.catalog.spark_catalog.table-default.write.metadata.metrics"
