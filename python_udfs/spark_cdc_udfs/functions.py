@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spark_cdc_udfs.executors import ship
@@ -33,16 +34,16 @@ def _version_function() -> Any:
     return udf(spark_cdc_version, StringType())
 
 
-def _gbase_function(name: str) -> Callable[[], Any]:
+def _table_function(module: str, name: str) -> Callable[[], Any]:
+    """Give what makes a table function over Arrow batches, of a class with its `TYPE`."""
+
     def make() -> Any:
         try:
             from pyspark.sql.functions import arrow_udtf
         except ImportError:  # came with Spark 4.1
             return None
 
-        from spark_cdc_udfs.gbase import functions
-
-        handler = getattr(functions, name)
+        handler = getattr(import_module(f"{__package__}.{module}.functions"), name)
         return arrow_udtf(handler, returnType=handler.TYPE)
 
     return make
@@ -52,9 +53,10 @@ def _gbase_function(name: str) -> Callable[[], Any]:
 # when a function is made. Also the command line should not have to load PySpark.
 FUNCTIONS: Mapping[str, Callable[[], Any]] = {
     "spark_cdc_version": _version_function,
-    "spark_cdc_gbase_stretches": _gbase_function("Stretches"),
-    "spark_cdc_gbase_records": _gbase_function("FramedRecords"),
-    "spark_cdc_gbase_changes": _gbase_function("ChangeEvents"),
+    "spark_cdc_gbase_stretches": _table_function("gbase", "Stretches"),
+    "spark_cdc_gbase_records": _table_function("gbase", "FramedRecords"),
+    "spark_cdc_gbase_changes": _table_function("gbase", "ChangeEvents"),
+    "spark_cdc_qlik_avro": _table_function("qlik", "QlikAvroMessages"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark_cdc_udfs.gbase.arrays import Ints
+from spark_cdc_udfs.arrays import Ints
 from spark_cdc_udfs.gbase.changes import Changes, Decoded, Refused
 from spark_cdc_udfs.gbase.framing import STALE, Framed, Framer, Span
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import Bools, Bytes, Ints, Unsigned, fixed
+from spark_cdc_udfs.arrays import Bools, Bytes, Ints, Unsigned, fixed
 from spark_cdc_udfs.gbase.known import KnownRecords
 from spark_cdc_udfs.gbase.layout import Layout, SchemaError, parse_layout
 from spark_cdc_udfs.gbase.records import (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import (
+from spark_cdc_udfs.arrays import (
     MOST_BYTES,
     Bools,
     Bytes,

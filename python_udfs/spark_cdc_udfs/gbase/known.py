@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cdc_udfs.gbase.arrays import Bools, Ints
+from spark_cdc_udfs.arrays import Bools, Ints
 from spark_cdc_udfs.gbase.records import (
     DISCARD,
     ERROR,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import (
+from spark_cdc_udfs.arrays import (
     Bools,
     Bytes,
     Ints,

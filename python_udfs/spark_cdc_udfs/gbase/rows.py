@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import Bools, Ints, windows
+from spark_cdc_udfs.arrays import Bools, Ints, windows
 from spark_cdc_udfs.gbase.layout import Layout
 from spark_cdc_udfs.gbase.records import SIZES_AT, Records
 from spark_cdc_udfs.gbase.values import Decoded, decode_fixed, decode_variable

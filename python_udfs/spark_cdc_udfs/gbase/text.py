@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import (
+from spark_cdc_udfs.arrays import (
     MOST_BYTES,
     Bools,
     Bytes,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spark_cdc_udfs.gbase.arrays import Bools, Ints, Unsigned
+from spark_cdc_udfs.arrays import Bools, Ints, Unsigned
 from spark_cdc_udfs.gbase.records import (
     BEGINTX,
     COMMTX,

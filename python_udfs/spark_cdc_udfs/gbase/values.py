@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
-from spark_cdc_udfs.gbase.arrays import Bools, Bytes, Ints, Unsigned, fixed, ragged
+from spark_cdc_udfs.arrays import Bools, Bytes, Ints, Unsigned, fixed, ragged
 from spark_cdc_udfs.gbase.layout import FRACTION, PLACES, Type
 from spark_cdc_udfs.gbase.text import fixed_width, picked, strings
 
