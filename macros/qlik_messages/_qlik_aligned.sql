@@ -19,15 +19,15 @@
         'cdc_before_names': 'map_keys(cdc_before_data)',
         'cdc_before_lower_names': 'cdc_before_data_names',
         'cdc_before_values': 'map_values(cdc_before_data)',
-        'cdc_variants': spark_cdc._qlik_variants_if_nested('cdc_written', 'if(cdc_data is null, cdc_inner_before, cdc_inner_data)'),
-        'cdc_before_variants': spark_cdc._qlik_variants_if_nested('cdc_before_data', 'cdc_inner_before'),
+        'cdc_variants': spark_cdc._qlik_variants_if_nested('cdc_written', ['data', 'beforeData']),
+        'cdc_before_variants': spark_cdc._qlik_variants_if_nested('cdc_before_data', ['beforeData']),
         'cdc_own_names': spark_cdc._qlik_names(spec, is_lower=true),
         'cdc_names_in_order': spark_cdc._qlik_names_if_needed(spec),
     },
     {
         'cdc_places': spark_cdc._call('array', places),
         'cdc_before_places': spark_cdc._call('array', before_places),
-        'cdc_list': spark_cdc._qlik_list_of_names(),
+        'cdc_list': spark_cdc._qlik_list_of_names(spec.reads_avro),
     },
 ]) }}
 {%- endmacro -%}
@@ -43,19 +43,22 @@ cast(
 )
 {%- endmacro -%}
 
-{#- The values of an image as variants, if one of them can be an object or an array. -#}
-{%- macro _qlik_variants_if_nested(texts, image) -%}
+{#- The values of an image as variants, if one of them can be an object or an array: of the first member that is an object. -#}
+{%- macro _qlik_variants_if_nested(texts, members) -%}
+    {%- set images = [] -%}
+    {%- for name in members -%}{%- do images.append(spark_cdc._qlik_member('cdc_inner', name, 'map<string, variant>')) -%}{%- endfor -%}
 case
     when array_join(map_values({{ texts }}), ' ') rlike '[{\\[]'
-        then map_values(
-            try_variant_get({{ image }}, '$', 'map<string, variant>')
-        )
+        then map_values({{ spark_cdc._call('coalesce', images + ['null']) | indent(8) }})
 end
 {%- endmacro -%}
 
 {#- The names in the order of the message, if it has masks and no version tells the order. -#}
 {%- macro _qlik_names_if_needed(spec) -%}
 case
+    {%- if spec.reads_avro %}
+    when cdc_form = 'avro' then {{ spark_cdc._qlik_lower('cdc_field_names') }}
+    {%- endif %}
     when
         (cdc_changed_bits is not null or cdc_column_bits is not null)
         and map_keys(cdc_written) <> {{ spark_cdc._qlik_names(spec, is_sorted=true) | indent(8) }}
@@ -102,6 +105,12 @@ placed as (
         cdc_changed_bits,
         cdc_column_bits,
         cdc_list,
+        {%- if spec.reads_avro %}
+        cdc_form = 'avro' as cdc_is_avro,
+        {%- endif %}
+        {%- if spec.reads_avro and as_delivered %}
+        cdc_avro_detail,
+        {%- endif %}
         {%- for image in ('', 'before_') %}
         {%- set there, texts, nested = [], [], [] %}
         {%- for name in spec.columns %}

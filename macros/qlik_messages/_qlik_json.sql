@@ -77,16 +77,12 @@ and regexp_like(
     {{ return('try_variant_get(' ~ value ~ ", '$." ~ path ~ "', '" ~ data_type ~ "')") }}
 {%- endmacro -%}
 
-{#- Whether a variant has all of some members, NULL or not. -#}
-{%- macro _qlik_has_members(value, paths) -%}
-    {%- set there = [] -%}
-    {%- for path in paths -%}{%- do there.append(spark_cdc._qlik_member(value, path, 'variant') ~ ' is not null') -%}{%- endfor -%}
-    {{ return('(\n    ' ~ there | join('\nand ') | indent(4) ~ '\n)') }}
-{%- endmacro -%}
-
 {#- Whether a member is there and is not null. -#}
 {%- macro _qlik_is_there(value) -%}
-({{ value }} is not null and not is_variant_null({{ value }}))
+(
+    {{ value }} is not null
+    and not is_variant_null({{ value }})
+)
 {%- endmacro -%}
 
 {#- Whether a member is an object. -#}

@@ -1,5 +1,14 @@
 {#- The masks of a message: which columns it carries, and which of them changed. -#}
 
+{#- The digits of a mask with the lowest byte last. Masks in Avro may have it first: their order is not known. -#}
+{%- macro _qlik_digits_in_order(digits) -%}
+if(
+    cdc_form = 'avro',
+    regexp_replace(reverse({{ digits }}), '(.)(.)', '$2$1'),
+    {{ digits }}
+)
+{%- endmacro -%}
+
 {#- A mask, given as hexadecimal digits, as text: a character for each bit, the lowest first, l where it is set. NULL where it
     is NULL or not hexadecimal. The pattern finds the bits of each digit in a list at the end of the text. -#}
 {%- macro _qlik_bits(digits) -%}
@@ -7,10 +16,15 @@
     {%- for value in range(16) -%}
         {%- do bits.append(('%X' | format(value)) ~ ('{:04b}'.format(value) | replace('0', 'o') | replace('1', 'l'))) -%}
     {%- endfor -%}
-if(
-    unhex({{ digits }}) is null,
-    null,
-    reverse(
+case
+    when unhex({{ digits }}) is null then null
+    when length({{ digits }}) between 1 and 16
+        then translate(
+            reverse(lpad(conv({{ digits }}, 16, 2), length({{ digits }}) * 4, '0')),
+            '01',
+            'ol'
+        )
+    else reverse(
         regexp_replace(
             concat(
                 upper({{ digits }}),
@@ -20,7 +34,7 @@ if(
             '$2'
         )
     )
-)
+end
 {%- endmacro -%}
 
 {#- Whether a bit is set, of the column at `index`; NULL where the version has no such column. -#}
@@ -64,8 +78,11 @@ json_object_keys(
 
 {#- The order of columns where no version tells it: the members of the row image in the order of the message, if they can be
     it. Else the columns of the call in theirs. All names are in lower case. -#}
-{%- macro _qlik_list_of_names() -%}
+{%- macro _qlik_list_of_names(reads_avro) -%}
 if(
+    {% if reads_avro -%}
+    cdc_form = 'avro'
+    or {% endif -%}
     greatest(
         length(trim(trailing 'o' from coalesce(cdc_changed_bits, ''))),
         length(trim(trailing 'o' from coalesce(cdc_column_bits, '')))

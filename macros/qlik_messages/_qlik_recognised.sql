@@ -4,13 +4,22 @@
 {%- macro _qlik_recognised(spec, as_delivered=false) -%}
 {%- set headers = {} -%}
 {%- for name in spark_cdc._qlik_headers() -%}
-    {%- do headers.update({spark_cdc._qlik_header_column(name): spark_cdc._qlik_member('cdc_inner', 'headers.' ~ name)}) -%}
+    {%- do headers.update({spark_cdc._qlik_header_column(name): "try_element_at(cdc_headers, '" ~ name ~ "')"}) -%}
 {%- endfor -%}
+{%- set digits, in_order = 'digits', [] -%}
+{%- if spec.reads_avro and spec.avro_mask_byte_order == 'little' -%}
+    {%- set digits = 'ordered' -%}
+    {%- do in_order.append({
+        'cdc_changed_ordered': spark_cdc._qlik_digits_in_order('cdc_changed_digits'),
+        'cdc_column_ordered': spark_cdc._qlik_digits_in_order('cdc_column_digits'),
+    }) -%}
+{%- endif -%}
 {%- set source = 'identified' -%}
 {%- if 'metadata' in spec.lookups -%}
     {%- set source = source ~ '\nleft join versions_by_id\n    on identified.cdc_message_id = versions_by_id.cdc_id' -%}
 {%- endif -%}
-{{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, as_delivered=as_delivered) }},
+{{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, spec.reads_avro, as_delivered=as_delivered,
+    has_versions='metadata' in spec.lookups) }},
 
 {{ spark_cdc._qlik_known_tables(spec) }},
 
@@ -20,15 +29,11 @@
         cdc_data_schema=spark_cdc._qlik_member('cdc_inner', 'dataSchema', 'variant'),
         cdc_record_schema='lower(' ~ spark_cdc._qlik_member('cdc_inner', 'schema') ~ ')',
         cdc_record_table='lower(' ~ spark_cdc._qlik_member('cdc_inner', 'table') ~ ')',
-        cdc_headers=spark_cdc._qlik_member('cdc_inner', 'headers', 'variant'),
-        cdc_inner_data=spark_cdc._qlik_member('cdc_inner', 'data', 'variant'),
-        cdc_inner_before=spark_cdc._qlik_member('cdc_inner', 'beforeData', 'variant'),
         cdc_data=spark_cdc._qlik_member('cdc_inner', 'data', 'map<string, string>'),
         cdc_before_data=spark_cdc._qlik_member('cdc_inner', 'beforeData', 'map<string, string>'),
     ),
     {
         'cdc_is_metadata': spark_cdc._qlik_is_metadata('cdc_structure', 'cdc_data_schema'),
-        'cdc_has_headers': spark_cdc._qlik_is_object('cdc_headers'),
         'cdc_data_names': spark_cdc._qlik_lower('map_keys(cdc_data)'),
         'cdc_before_data_names': spark_cdc._qlik_lower('map_keys(cdc_before_data)'),
         'cdc_change_seq': 'cdc_header_change_sequence',
@@ -42,12 +47,11 @@
         ]),
         'cdc_column_digits': spark_cdc._qlik_mask_digits('trim(cdc_header_column_mask)'),
         'cdc_key_data': spark_cdc._qlik_key_if_needed(),
-        'cdc_table_of_key': spark_cdc._qlik_table_of_key(),
-        'cdc_table_of_topic': spark_cdc._qlik_table_of_topic(),
     },
+] + in_order + [
     {
-        'cdc_changed_bits': spark_cdc._qlik_bits('cdc_changed_digits'),
-        'cdc_column_bits': spark_cdc._qlik_bits('cdc_column_digits'),
+        'cdc_changed_bits': spark_cdc._qlik_bits('cdc_changed_' ~ digits),
+        'cdc_column_bits': spark_cdc._qlik_bits('cdc_column_' ~ digits),
         'cdc_written': spark_cdc._qlik_row_image(),
         'cdc_has_good_change_seq': spark_cdc._qlik_change_seq_is_good('cdc_change_seq'),
     },
@@ -122,6 +126,14 @@ try_element_at(
 )
 {%- endmacro -%}
 
+{#- The table that the namespace of an Avro record ends in. -#}
+{%- macro _qlik_table_of_namespace() -%}
+try_element_at(
+    cdc_by_topic,
+    regexp_extract('.' || lower(cdc_namespace), cdc_end_of_topic, 1)
+)
+{%- endmacro -%}
+
 {#- The table of a message (rule 6): a schema and a name in lower case. -#}
 {%- macro _qlik_table_of_message(spec) -%}
 case
@@ -136,7 +148,13 @@ case
     {%- if 'metadata' in spec.lookups %}
     when size(cdc_tables_of_id) = 1 then cdc_tables_of_id[0]
     {%- endif %}
-    else coalesce(cdc_table_of_key, cdc_table_of_topic)
+    else coalesce(
+        {%- if spec.reads_avro %}
+        {{ spark_cdc._qlik_table_of_namespace() | indent(8) }},
+        {%- endif %}
+        {{ spark_cdc._qlik_table_of_key() | indent(8) }},
+        {{ spark_cdc._qlik_table_of_topic() | indent(8) }}
+    )
 end
 {%- endmacro -%}
 
@@ -160,14 +178,20 @@ case
     when cdc_envelope_reason is not null then cdc_envelope_reason
     when cdc_form = 'tombstone' then null
     when cdc_is_metadata then null
-    when not {{ spark_cdc._qlik_is_object('cdc_inner') }} then 'bad_message'
-    when not cdc_has_headers
+    when
+        cdc_headers is null
+        and not {{ spark_cdc._qlik_is_object('cdc_inner') }}
+        then 'bad_message'
+    when cdc_headers is null
         then {{ spark_cdc._qlik_layout_reason() | indent(8) }}
     when
-        (cdc_data is null and {{ spark_cdc._qlik_is_there('cdc_inner_data') }})
+        (
+            cdc_data is null
+            and {{ spark_cdc._qlik_is_there(spark_cdc._qlik_member('cdc_inner', 'data', 'variant')) | indent(12) }}
+        )
         or (
             cdc_before_data is null
-            and {{ spark_cdc._qlik_is_there('cdc_inner_before') }}
+            and {{ spark_cdc._qlik_is_there(spark_cdc._qlik_member('cdc_inner', 'beforeData', 'variant')) | indent(12) }}
         )
         or {{ spark_cdc._qlik_row_is_ambiguous(spec, 'cdc_data') | indent(8) }}
         or {{ spark_cdc._qlik_row_is_ambiguous(spec, 'cdc_before_data') | indent(8) }}
@@ -181,7 +205,8 @@ case
     when cdc_operation is null then 'unknown_operation'
     when cdc_written is null
         then if(
-            cdc_inner_data is null and cdc_inner_before is null,
+            {{ spark_cdc._qlik_member('cdc_inner', 'data', 'variant') }} is null
+            and {{ spark_cdc._qlik_member('cdc_inner', 'beforeData', 'variant') }} is null,
             'unsupported_layout',
             'missing_data'
         )

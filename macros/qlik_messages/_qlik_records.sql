@@ -90,13 +90,9 @@
     integers and decimals of 38 digits exactly, all others as doubles. A text with such numbers is parsed again with its
     numbers in quotes. Names match exactly. A text that lacks the usual names, and has some in other capitals, is parsed again
     with those as they should be. -#}
-{%- macro _qlik_opened(relation, found, in_relation, as_delivered=false, condition=none) -%}
+{%- macro _qlik_opened(relation, found, in_relation, reads_avro, as_delivered=false, only_metadata=false, has_versions=false) -%}
+    {%- set text = 'cdc_text' if reads_avro else 'cdc_value' -%}
     {%- set value = spark_cdc._qlik_record_column(found, in_relation, 'value') -%}
-    {%- set usual_record, usual_envelope = ['data', 'beforeData', 'headers'], ['magic', 'type', 'messageSchemaId'] -%}
-    {%- for name in spark_cdc._qlik_headers() if not name.startswith(('external', 'transactionE', 'transactionL')) -%}
-        {%- do usual_record.append('headers.' ~ name) -%}
-    {%- endfor -%}
-    {%- for path in usual_record -%}{%- do usual_envelope.append('message.' ~ path) -%}{%- endfor -%}
 records as (
     select
         {%- for name in spark_cdc._qlik_record_columns() %}
@@ -106,20 +102,19 @@ records as (
         {{ spark_cdc.raw_json(in_relation) | indent(8) }} as cdc_raw
         {%- endif %}
     from {{ relation }}
-    {%- if condition %}
-    where {{ value }} {{ condition }}
+    {%- if only_metadata %}
+    where {{ spark_cdc._qlik_may_be_metadata(value, reads_avro) | indent(8) }}
     {%- endif %}
 ),
-
-{{ spark_cdc._qlik_steps('opened', 'records', [
-    {'cdc_form': spark_cdc._qlik_form(), 'cdc_wrapped': spark_cdc._qlik_wrapped('cdc_value')},
-    {'cdc_exact': spark_cdc._qlik_unwrapped('cdc_wrapped', 'cdc_value')},
-    {
-        'cdc_is_usual_message': spark_cdc._qlik_has_members('cdc_exact', usual_envelope),
-        'cdc_is_usual_record': spark_cdc._qlik_has_members('cdc_exact', usual_record),
-    },
-    {'cdc_renamed': spark_cdc._qlik_renamed()},
-    {'cdc_json': spark_cdc._qlik_exact_or_renamed()},
+{% if reads_avro %}
+{{ spark_cdc._qlik_texts(as_delivered, has_versions) }},
+{% endif %}
+{{ spark_cdc._qlik_steps('opened', 'texts' if reads_avro else 'records', [
+    {'cdc_form': spark_cdc._qlik_form(), 'cdc_wrapped': spark_cdc._qlik_wrapped(text)},
+    {'cdc_exact': spark_cdc._qlik_unwrapped('cdc_wrapped', text)},
+    {'cdc_member_names': spark_cdc._qlik_names_of_message()},
+    {'cdc_renamed': spark_cdc._qlik_renamed(text)},
+    {'cdc_json': spark_cdc._qlik_exact_or_renamed(text)},
     {
         'cdc_type': spark_cdc._qlik_member('cdc_json', 'type'),
         'cdc_magic': spark_cdc._qlik_member('cdc_json', 'magic'),
@@ -130,9 +125,14 @@ records as (
     {
         'cdc_has_envelope': '(cdc_has_magic or cdc_enclosed is not null)',
         'cdc_inner': 'if(cdc_has_magic or cdc_enclosed is not null, cdc_enclosed, cdc_json)',
+        'cdc_headers': spark_cdc._call('if', [
+            'cdc_has_magic or cdc_enclosed is not null',
+            spark_cdc._qlik_member('cdc_enclosed', 'headers', 'map<string, string>'),
+            spark_cdc._qlik_member('cdc_json', 'headers', 'map<string, string>'),
+        ]),
         'cdc_schema_id': "if(cdc_schema_member = '', null, cdc_schema_member)",
     },
-    {'cdc_envelope_reason': spark_cdc._qlik_envelope_reason()},
+    {'cdc_envelope_reason': spark_cdc._qlik_envelope_reason(reads_avro)},
 ]) }}
 {%- endmacro -%}
 
@@ -142,35 +142,49 @@ case
     when cdc_value is null then 'tombstone'
     when cdc_value rlike '^[ \\t\\n\\r]*+[{]' then 'json'
     when
-        startswith(cdc_value, 'atMSG')
-        or (startswith(cast(cdc_value as binary), X'00') and octet_length(cdc_value) > 5)
+        {{ spark_cdc._qlik_is_avro('cdc_value') | indent(8) }}
         then 'avro'
     else 'other'
 end
 {%- endmacro -%}
 
-{#- The text of a record with the usual names, if it has some in other capitals. Not asked of a record that has all of the usual
-    ones. -#}
-{%- macro _qlik_renamed() -%}
+{#- The names of the members of a data message, outside of its rows; NULL for other records. -#}
+{%- macro _qlik_names_of_message() -%}
+'"' || array_join(
+    coalesce(
+        concat(
+            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'message.headers', 'map<string, variant>') }}),
+            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'message', 'map<string, variant>') }}),
+            map_keys(try_variant_get(cdc_exact, '$', 'map<string, variant>'))
+        ),
+        concat(
+            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'headers', 'map<string, variant>') }}),
+            map_keys(try_variant_get(cdc_exact, '$', 'map<string, variant>'))
+        )
+    ),
+    '":"'
+) || '":'
+{%- endmacro -%}
+
+{#- The text of a record with the usual names, if it has some in other capitals. -#}
+{%- macro _qlik_renamed(text) -%}
 case
     when
         cdc_exact is not null
-        and not cdc_is_usual_message
-        and not cdc_is_usual_record
-        and {{ spark_cdc._qlik_has_other_capitals('cdc_value') | indent(8) }}
-        then {{ spark_cdc._qlik_with_usual_names('cdc_value') | indent(8) }}
+        and {{ spark_cdc._qlik_has_other_capitals('coalesce(cdc_member_names, ' ~ text ~ ')') | indent(8) }}
+        then {{ spark_cdc._qlik_with_usual_names(text) | indent(8) }}
 end
 {%- endmacro -%}
 
 {#- The record with the usual names. Where a name is also there as it should be, that one is taken. -#}
-{%- macro _qlik_exact_or_renamed() -%}
+{%- macro _qlik_exact_or_renamed(text) -%}
 if(
     cdc_renamed is null,
     cdc_exact,
     coalesce(
         {{ spark_cdc._qlik_parsed('cdc_renamed') | indent(8) }},
         if(
-            {{ spark_cdc._qlik_has_equal_names('cdc_value') | indent(12) }},
+            {{ spark_cdc._qlik_has_equal_names(text) | indent(12) }},
             null,
             cdc_exact
         )
@@ -180,10 +194,14 @@ if(
 
 
 {#- Why a record is no message: rules 1 to 3 of the reference. NULL also for tombstones. -#}
-{%- macro _qlik_envelope_reason() -%}
+{%- macro _qlik_envelope_reason(reads_avro) -%}
 case
+    {%- if reads_avro %}
+    when cdc_avro_reason is not null then cdc_avro_reason
+    {%- else %}
     when cdc_form = 'avro' then 'avro_unsupported'
-    when cdc_form = 'other' or (cdc_form = 'json' and cdc_json is null) then 'bad_message'
+    {%- endif %}
+    when cdc_form = 'other' or (cdc_form <> 'tombstone' and cdc_json is null) then 'bad_message'
     when cdc_has_envelope and coalesce(cdc_magic <> 'atMSG', true) then 'bad_message'
     when cdc_has_envelope and coalesce(cdc_type not in ('DT', 'MD'), true)
         then 'unknown_message_type'

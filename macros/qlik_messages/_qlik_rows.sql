@@ -38,7 +38,7 @@ delivered as (
     )
 ),
 {% if has_metadata %}
-{{ spark_cdc._qlik_versioned() }},
+{{ spark_cdc._qlik_versioned(spec) }},
 {% endif %}
 {{ spark_cdc._qlik_typed(spec, 'versioned' if has_metadata else 'delivered') }},
 
@@ -123,10 +123,16 @@ case
         (cdc_changed_bits is not null or cdc_column_bits is not null)
         and cdc_schema_id is not null
         and not cdc_has_version
+        {%- if spec.reads_avro %}
+        and not cdc_is_avro
+        {%- endif %}
         then 'unknown_schema'
     when
         (cdc_changed_bits is not null or cdc_column_bits is not null)
         and cdc_version_ordinals is null
+        {%- if spec.reads_avro %}
+        and not cdc_is_avro
+        {%- endif %}
         and cdc_table_schema is null
         and cdc_table_name is null
         and cdc_number > 1
@@ -177,5 +183,9 @@ contents as (
         end as cdc_content,
         lpad(cast(coalesce(cdc_partition, 0) as string), 10, '0') as cdc_partition_digits
     from judged_alone
+    {%- if 'offset' in spec.found %}
+    where {{ spark_cdc._qlik_once() }}
+    distribute by cdc_place
+    {%- endif %}
 )
 {%- endmacro -%}

@@ -5,7 +5,7 @@
     {%- set me = 'qlik_messages' -%}
     {%- set example = "{{ spark_cdc.qlik_messages(source('kafka', 'orders'), key=['order_id'],"
         ~ " columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}, metadata=source('kafka', 'metadata')) }}" -%}
-    {%- set in_relation = spark_cdc.columns_of(messages) -%}
+    {%- set in_relation = spark_cdc._raw_columns_in(messages) -%}
     {%- for name, value in {'table': table, 'schema': schema}.items() -%}
         {%- if value is not none and (value is not string or not value | trim) -%}
             {{ spark_cdc._stop(
@@ -20,14 +20,29 @@
     {%- endif -%}
     {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
     {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
+    {%- set byte_order = var('spark_cdc_qlik_avro_mask_byte_order', 'big') -%}
+    {%- if byte_order not in ('big', 'little') -%}
+        {{ spark_cdc._stop(
+            me, 'the var spark_cdc_qlik_avro_mask_byte_order is ' ~ byte_order, 'big, or little, the order of the bytes of a mask in Avro messages',
+            'vars: {spark_cdc_qlik_avro_mask_byte_order: little}'
+        ) }}
+    {%- endif -%}
     {%- set in_metadata = spark_cdc.columns_of(metadata) if metadata is not none else {} -%}
+    {%- set found = spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation) -%}
+    {%- set metadata_found = spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {} -%}
+    {%- set reads_avro = spark_cdc._qlik_reads_avro(found, in_relation) -%}
+    {%- set metadata_reads_avro = metadata is not none and spark_cdc._qlik_reads_avro(metadata_found, in_metadata) -%}
     {{ return({
         'relation': messages,
         'lookups': {'metadata': metadata} if metadata is not none else {},
         'raw_columns': in_relation,
-        'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation),
+        'found': found,
+        'reads_avro': reads_avro,
+        'functions': ['spark_cdc_qlik_avro'] if reads_avro or metadata_reads_avro else [],
+        'avro_mask_byte_order': byte_order,
         'metadata_columns': in_metadata,
-        'metadata_found': spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {},
+        'metadata_found': metadata_found,
+        'metadata_reads_avro': metadata_reads_avro,
         'key': spark_cdc._resolve_key(me, key, columns | list, example),
         'columns': columns,
         'table': table | trim | lower if table is not none else none,

@@ -87,6 +87,8 @@ get(
                 )
                 {%- endfor %}
                 or is_variant_null(one.json)
+                -- an Avro schema in the message may name the table
+                or (one.id is null and startswith(one.text, 'atMSG'))
                 then 'none'
             {%- for record in ('message.', '') %}
             when try_variant_get(one.json, '$.{{ record }}table', 'string') is not null

@@ -67,7 +67,7 @@ named_struct(
 
 told as (
     with {{ spark_cdc._qlik_opened(
-        spec.relation, spec.found, spec.raw_columns, as_delivered=true, condition=spark_cdc._qlik_may_be_metadata()
+        spec.relation, spec.found, spec.raw_columns, spec.reads_avro, as_delivered=true, only_metadata=true
     ) | indent(4) }},
 
     {{ spark_cdc._qlik_described() | indent(4) }}
@@ -81,6 +81,7 @@ deliveries as (
     select
         cdc_raw,
         cdc_value,
+        {{ "cdc_avro_detail" if spec.reads_avro else "cast(null as string) as cdc_avro_detail" }},
         cdc_type,
         cdc_schema_id,
         {{ told | join(',\n        ') }},
@@ -94,6 +95,7 @@ deliveries as (
     select
         cdc_raw,
         cdc_value,
+        null as cdc_avro_detail,
         cdc_type,
         cdc_schema_id,
         {%- for name in told %}
@@ -122,7 +124,8 @@ deliveries as (
 select
     'qlik_message' as cdc_source,
     cdc_reason as reason,
-    case cdc_reason
+    case if(cdc_avro_detail is null, cdc_reason, 'avro')
+        when 'avro' then cdc_avro_detail
         when 'bad_metadata' then cdc_bad_metadata
         when 'unknown_message_type' then concat('type is ', coalesce(cdc_type, 'NULL'))
         when 'unknown_schema' then concat('no metadata message has the schemaId ', cdc_schema_id)

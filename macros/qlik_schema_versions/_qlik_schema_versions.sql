@@ -1,42 +1,5 @@
 {#- How metadata messages become versions of tables. -#}
 
-{#- The columns of `qlik_schema_versions` that are members of a metadata message, by the part of the message that they are in. -#}
-{%- macro _qlik_column_type() -%}
-    {{ return(
-        'struct<name: string, ordinal: int, type: string, length: bigint, precision: int, scale: int, primary_key_position: int,'
-        ~ ' nullable: boolean>'
-    ) }}
-{%- endmacro -%}
-
-{#- The facts of a relation with metadata messages, as a dict; a relation that cannot be one stops. It has the parts of a decoder's spec,
-    for `quarantine` and `raw_counts`. -#}
-{%- macro _spec_qlik_schema_versions(metadata) -%}
-    {%- set in_relation = spark_cdc.columns_of(metadata) -%}
-    {{ return({
-        'relation': metadata,
-        'raw_columns': in_relation,
-        'key': ['schema_id'],
-        'columns': {
-            'schema_id': 'string', 'source_schema': 'string', 'source_table': 'string', 'table_version': 'bigint',
-            'written_at': 'timestamp', 'server': 'string', 'task': 'string', 'columns': 'array<' ~ spark_cdc._qlik_column_type() ~ '>',
-            'data_schema': 'string',
-        },
-        'found': spark_cdc._qlik_find_record_columns('qlik_schema_versions', 'metadata', metadata, in_relation),
-    }) }}
-{%- endmacro -%}
-
-
-{#- The members of a metadata message's lineage, and those of one of its columns, each with its type. -#}
-{%- macro _qlik_lineage() -%}
-    {{ return({'schema': 'string', 'table': 'string', 'tableVersion': 'bigint', 'server': 'string', 'task': 'string'}) }}
-{%- endmacro -%}
-{%- macro _qlik_column_members() -%}
-    {{ return({
-        'ordinal': 'int', 'type': 'string', 'length': 'bigint', 'precision': 'int', 'scale': 'int', 'primaryKeyPosition': 'int',
-        'nullable': 'boolean',
-    }) }}
-{%- endmacro -%}
-
 {#- A CTE, `described`, on top of `opened`: of metadata messages the parts of a version, and what is bad in one. -#}
 {%- macro _qlik_described() -%}
 {%- set parts, typed = {'cdc_lineage': spark_cdc._qlik_member('cdc_inner', 'lineage', 'variant')}, {} -%}
@@ -51,7 +14,6 @@
         cdc_lineage_timestamp=spark_cdc._qlik_member('cdc_inner', 'lineage.timestamp'),
         cdc_structure=spark_cdc._qlik_member('cdc_inner', 'tableStructure', 'variant'),
         cdc_schema=spark_cdc._qlik_member('cdc_inner', 'dataSchema', 'variant'),
-        cdc_headers=spark_cdc._qlik_member('cdc_inner', 'headers', 'variant'),
     ),
     {
         'cdc_is_metadata': spark_cdc._qlik_is_metadata('cdc_structure', 'cdc_schema'),
@@ -171,7 +133,7 @@ case
     when cdc_version_id is null or left(cdc_version_id, 1) in ('{', '[')
         then 'schemaId is missing or no text'
     when
-        {{ spark_cdc._qlik_is_there('cdc_lineage') }}
+        {{ spark_cdc._qlik_is_there('cdc_lineage') | indent(8) }}
         and not {{ spark_cdc._qlik_is_object('cdc_lineage') }}
         then 'lineage is no object'
     {%- for name, data_type in spark_cdc._qlik_lineage().items() %}
@@ -211,8 +173,8 @@ end
 {%- endmacro -%}
 
 {#- A condition that holds of every record that can be a metadata message, and of few others. -#}
-{%- macro _qlik_may_be_metadata() -%}
-rlike '"(?i:MD|tableStructure|dataSchema)"|\\\\u'
+{%- macro _qlik_may_be_metadata(text, reads_avro) -%}
+{{ text }} rlike '"(?i:MD|tableStructure|dataSchema)"|\\\\u{{ '|^atMSG\\u0004MD' if reads_avro }}'
 {%- endmacro -%}
 
 {#- The names of the fields of the record `data` in an Avro schema, in order; NULL where it has none. -#}
@@ -240,7 +202,6 @@ get(
     0
 )
 {%- endmacro -%}
-
 
 {#- A CTE, `versions`: one row for each version. Messages that differ in times only tell the same one. -#}
 {%- macro _qlik_version_rows() -%}

@@ -8,7 +8,7 @@
 
 {#- One row for each version. -#}
 {%- macro _events_qlik_schema_versions(spec) -%}
-with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns) }},
+with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, spec.reads_avro) }},
 
 {{ spark_cdc._qlik_described() }},
 
@@ -22,7 +22,7 @@ from versions
 
 {#- CTEs to `judged`: every record with the reason why it is in quarantine. -#}
 {%- macro _qlik_judged_metadata(spec) -%}
-with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, as_delivered=true) }},
+with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, spec.reads_avro, as_delivered=true) }},
 
 {{ spark_cdc._qlik_described() }},
 
@@ -38,7 +38,7 @@ judged as (
             when cdc_envelope_reason is not null then cdc_envelope_reason
             when cdc_form = 'tombstone' then null
             when cdc_is_metadata then if(cdc_bad_metadata is null, null, 'bad_metadata')
-            when cdc_has_envelope or {{ spark_cdc._qlik_is_object('cdc_headers') }} then null
+            when cdc_has_envelope or cdc_headers is not null then null
             else {{ spark_cdc._qlik_layout_reason() | indent(12) }}
         end as cdc_reason
     from described
@@ -54,7 +54,12 @@ select
     'qlik_schema_versions' as cdc_source,
     cdc_reason as reason,
     case cdc_reason
+        {%- if spec.reads_avro %}
+        when 'bad_avro' then cdc_avro_detail
+        when 'bad_metadata' then coalesce(cdc_avro_detail, cdc_bad_metadata)
+        {%- else %}
         when 'bad_metadata' then cdc_bad_metadata
+        {%- endif %}
         when 'unknown_message_type' then concat('type is ', coalesce(cdc_type, 'NULL'))
         else concat('value is ', left(cdc_value, 100))
     end as detail,

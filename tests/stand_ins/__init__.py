@@ -26,3 +26,4 @@ def var(name: str, default: object = None) -> object:
 spark_cdc = Macros()
 consumer = Macros()
 project_name = "spark_cdc"
+model: dict[str, dict[str, str]] = {"config": {}}
