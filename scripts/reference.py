@@ -44,7 +44,10 @@ SECTIONS = {
         " the body of a model that\nis a view or a table, unless its description says otherwise."
     ),
     "apply": "Each is a whole `select`: the body of a model. They follow the [rules](rules.md).",
-    "common": "`quarantine` and `raw_counts` are whole `select` statements: the bodies of models.",
+    "common": (
+        "`raw_log`, `quarantine` and `raw_counts` are whole `select` statements: the bodies of"
+        " models."
+    ),
     "incremental": "",
     "generic_tests": (
         "They take built relations. Each test fails with the rows that are wrong. Compilation stops"

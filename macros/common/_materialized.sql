@@ -15,7 +15,9 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view, if no Python function is called" -%}
-    {%- if materialized == 'snapshot' -%}
+    {%- if call.builds == 'raw_log' -%}
+        {%- set accepted = "materialized='cdc_incremental', which keeps the rows; or a view with batch" -%}
+    {%- elif materialized == 'snapshot' -%}
         {%- set accepted = 'a model of history, which has every version, with ' ~ accepted -%}
     {%- endif -%}
     {%- set me = call.builds if call.builds != 'events' else 'decode' if '.' in call.decoder else call.decoder -%}

@@ -12,7 +12,7 @@
 ) -%}
     {%- set me = 'db2_capture_table' -%}
     {%- set example = "{{ spark_cdc.db2_capture_table(source('db2', 'orders_cd'), key=['ORDER_ID']) }}" -%}
-    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- if before_prefix is not none and before_prefix is not string -%}
         {{ spark_cdc._stop(
             me, 'before_prefix is ' ~ before_prefix, 'the prefix of before columns as text, or none if the table has no before columns',

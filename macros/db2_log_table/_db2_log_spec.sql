@@ -5,7 +5,7 @@
 {%- macro _spec_db2_log_table(relation, key, base, key_columns=none, columns=none, source_timezone=none) -%}
     {%- set me = 'db2_log_table' -%}
     {%- set example = "{{ spark_cdc.db2_log_table(source('db2', 'orders__log'), key=['order_id'], base=source('db2', 'orders')) }}" -%}
-    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- do spark_cdc._check_table_columns(me, {}, in_relation, example) -%}
     {%- if base is none or base is undefined -%}
         {{ spark_cdc._stop(

@@ -65,7 +65,7 @@
         'relation': added, 'state': state, 'built': run.target, 'kept': spark_cdc._raw_columns_of(run, run.raw),
         'new_rows': spark_cdc._raw_columns_of(run, run.to_decode), 'all_rows': spark_cdc._all_raw_rows(run),
     }) -%}
-    {%- set goes_on = state is not none and spark_cdc._is_there(state)
+    {%- set goes_on = state is not none and not run.is_reread and spark_cdc._is_there(state)
         and run_query('select 1 from (\n' ~ run.resume(spec).breaks ~ '\n) as breaks limit 1') | length == 0 -%}
     {%- if goes_on -%}
         {%- do spark_cdc._read_stream(run, spec) -%}

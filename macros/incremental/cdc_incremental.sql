@@ -1,12 +1,14 @@
-{#- The materialization of models whose body is one call of a decoder, of `quarantine`, of `current_state` or of `history`.
-    Its documentation is in _macros.yml. What a run does is in _decoded.sql and _applied.sql, and how it writes is in
-    _storage.sql. -#}
+{#- The materialization of models whose body is one call of `raw_log`, of a decoder, of `quarantine`, of `current_state` or of
+    `history`. Its documentation is in _macros.yml. What a run does is in _write_log.sql, _decoded.sql and _applied.sql, and how
+    it writes is in _storage.sql. -#}
 {%- materialization cdc_incremental, adapter='spark' -%}
     {%- set call = spark_cdc._declared_call() -%}
     {%- set run = spark_cdc._begin_run(call) -%}
     {{ run_hooks(pre_hooks) }}
 
-    {%- if call.builds in ('events', 'quarantine') -%}
+    {%- if call.builds == 'raw_log' -%}
+        {%- do spark_cdc._run_raw_log(run) -%}
+    {%- elif call.builds in ('events', 'quarantine') -%}
         {%- do spark_cdc._run_decoded(run) -%}
     {%- else -%}
         {%- do spark_cdc._run_applied(run) -%}
@@ -37,12 +39,12 @@
     {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body, spark_cdc._declared_select(calls[0]) | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
-            'one call of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
+            'one call of raw_log, of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
     {%- set call = calls[0] -%}
-    {%- set relations = [call.changes] if not call.decoder
+    {%- set relations = [call.changes] if not call.spec
         else [call.spec.relation] + call.spec.inputs.values() | list + call.spec.lookups.values() | list -%}
     {%- for relation in relations if relation and relation.event_time_filter -%}
         {{ spark_cdc._stop(
@@ -84,7 +86,10 @@
 {%- macro _declared_select(call) -%}
     {%- if call.decoder -%}
         {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
-        {{ return(select(dict(call.spec, batch=spark_cdc._batch()))) }}
+        {%- set relation = spark_cdc._without_batch(call.spec.relation, call.spec.raw_columns) -%}
+        {{ return(select(dict(call.spec, relation=relation, batch=spark_cdc._batch()))) }}
+    {%- elif call.builds == 'raw_log' -%}
+        {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}
     {%- endif -%}
     {{ return(spark_cdc._applied(call)) }}
 {%- endmacro -%}

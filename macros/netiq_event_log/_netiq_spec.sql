@@ -26,7 +26,7 @@
 {%- macro _netiq_spec(me, relation, table, key, columns, snapshot, layout, as_of, source_timezone) -%}
     {%- set example = '{{ spark_cdc.' ~ me ~ "(source('idm', 'event_log'), table='usr', key=['idu'],"
         ~ " columns={'idu': 'int', 'fname': 'string'}" ~ (", schema='indirect'" if me == 'netiq_xds') ~ ') }}' -%}
-    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- if table is not string or not table.split('.') | last | trim -%}
         {%- set given = 'empty' if table is string and not table | trim else table -%}
         {{ spark_cdc._stop(me, 'table is ' ~ given, 'the name of one logged table', example) }}

@@ -7,7 +7,7 @@
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- set me = 'netiq_backlog' -%}
     {%- do spark_cdc._check_not_incremental(me) -%}
-    {%- set in_relation = spark_cdc.columns_of(relation) -%}
+    {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- set zone = spark_cdc._source_timezone(me, source_timezone, 'event_time') -%}
     {{ return(spark_cdc._netiq_backlog({
         'relation': relation,

@@ -164,5 +164,6 @@ from judged
         'group': 'left(cast(' ~ spark_cdc._quote(spec.headers['change_seq']) ~ ' as string), 16)',
         'event_group': 'left(cdc_sequence, 16)',
         'is_prefix': true,
+        'prefix_of': spec.headers['change_seq'],
     }) }}
 {%- endmacro -%}

@@ -1,0 +1,123 @@
+{#- One run at a time: the lock of a model, the tables that killed runs left, and the versions of tables that a run has read. -#}
+
+{#- Acquires the model's lock and breaks an older one; drops tables of killed runs. A run that may have nothing to write does
+    this only when it knows that it has. -#}
+{%- macro _lock(run) -%}
+    {%- if run.lock is defined -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do run.update({'lock': spark_cdc._side_table('run_' ~ run.suffix)}) -%}
+    {%- do run_query('create table ' ~ run.lock ~ ' (started_at timestamp) using parquet') -%}
+    {%- set left_over = spark_cdc._left_over(run) -%}
+    {%- for relation in left_over if '__cdc_run_' in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+    {#- after the older lock is broken, so that no run ends unnoticed; before the tables of that run are dropped -#}
+    {%- if run.properties and spark_cdc._own(spark_cdc._properties(run.existing)) != spark_cdc._own(run.properties) -%}
+        {%- do spark_cdc._drop(run.lock) -%}
+        {{ exceptions.raise_compiler_error(
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' has ended after this one began, so this one stops.'
+            ~ ' The table is correct. Run one at a time.'
+        ) }}
+    {%- endif -%}
+    {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
+{%- endmacro -%}
+
+{#- The relations that a model's properties name, in the metastore's spelling: the raw rows, the state of a stream and, on
+    parquet, the table and the one before it. Somebody may still be reading that one. -#}
+{%- macro _named_in(properties) -%}
+    {%- set named = [] -%}
+    {%- for name in ('raw', 'state', 'answers', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
+        {%- do named.append(properties['spark_cdc.' ~ name] | lower) -%}
+    {%- endfor -%}
+    {{ return(named) }}
+{%- endmacro -%}
+
+{#- The side tables of killed runs: locks, tables of one run, and tables that were not dropped. Raw rows and parser states of
+    the last day are kept. A run whose lock was broken may be in its last statement, which puts them to use when it ends. -#}
+{%- macro _left_over(run) -%}
+    {%- set prefix = this.identifier ~ '__cdc_' -%}
+    {%- set kept = spark_cdc._named_in(run.properties) + ([run.lock.identifier | lower] if run.lock is defined else []) -%}
+    {%- set a_day_ago = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.timedelta(days=1) -%}
+    {%- set a_day_ago = a_day_ago.strftime('%Y%m%d%H%M%S%f') -%}
+    {%- set left_over, there = [], [] -%}
+    {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
+        {%- do there.append(row[1] | lower) -%}
+        {%- set found = modules.re.fullmatch(
+            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+        ) -%}
+        {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
+            {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- do run.update({'side_tables': there}) -%}
+    {{ return(left_over) }}
+{%- endmacro -%}
+
+{#- Stops if another run of the model began after this one, before its result is overwritten. With a `relation` it also stops
+    if this relation is no longer as this run read it. This happens if the last statement of a run ends after its lock was
+    broken. -#}
+{%- macro _check_lock(run, relation=none) -%}
+    {%- do spark_cdc._check_logs(run) -%}
+    {%- if not spark_cdc._is_there(run.lock) -%}
+        {{ exceptions.raise_compiler_error(
+            'spark_cdc.cdc_incremental: another run of ' ~ this ~ ' began after this one, so this one stops.'
+            ~ ' The table is correct. Run one at a time.'
+        ) }}
+    {%- elif relation is not none and relation.identifier in run.versions -%}
+        {%- do run_query('refresh table ' ~ relation) -%}
+        {%- if spark_cdc._was_written(run, relation, run.versions[relation.identifier]) -%}
+            {%- do spark_cdc._drop(run.lock) -%}
+            {{ exceptions.raise_compiler_error(
+                'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by an earlier run of ' ~ this
+                ~ '. So this one stops, and the next one does its work. Run one at a time.'
+            ) }}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Stores the version of a table before the run reads it; the run later changes the table according to what it read. The
+    table was refreshed when the run began. -#}
+{%- macro _note_version(run, relation) -%}
+    {%- if run.file_format != 'parquet' or relation.identifier != run.target.identifier -%}
+        {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- The version of a table. On parquet a run replaces the model as a whole, and the number of stored raw rows never falls:
+    there it is their number. -#}
+{%- macro _version(run, relation) -%}
+    {%- if run.file_format == 'delta' -%}
+        {{ return(run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 1').rows[0]['version']) }}
+    {%- elif run.file_format == 'iceberg' -%}
+        {%- set current = run_query('select snapshot_id from ' ~ relation ~ ".refs where name = 'main'") -%}
+        {{ return(current.rows[0][0] if current.rows else none) }}
+    {%- endif -%}
+    {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
+{%- endmacro -%}
+
+{#- Whether the rows of a table changed after a version. Maintenance does not change rows. -#}
+{%- macro _was_written(run, relation, version) -%}
+    {%- if run.file_format == 'parquet' -%}
+        {{ return(spark_cdc._version(run, relation) != version) }}
+    {%- elif run.file_format == 'iceberg' -%}
+        {#- goes back from the current snapshot, past snapshots that only compact files -#}
+        {%- set walk = namespace(at=spark_cdc._version(run, relation)) -%}
+        {%- set snapshots = 'select snapshot_id, parent_id, operation from ' ~ relation ~ '.snapshots order by committed_at desc' -%}
+        {%- for row in (run_query(snapshots) if walk.at != version else []) -%}
+            {%- if walk.at != version and walk.at == row['snapshot_id'] and row['operation'] == 'replace' -%}
+                {%- set walk.at = row['parent_id'] -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {{ return(walk.at != version) }}
+    {%- endif -%}
+    {%- set others = (
+        'OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES', 'CHANGE COLUMN'
+    ) -%}
+    {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') -%}
+        {%- if row['version'] == version -%}
+            {{ return(false) }}
+        {%- elif row['operation'] not in others -%}
+            {{ return(true) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(true) }}
+{%- endmacro -%}

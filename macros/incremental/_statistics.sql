@@ -1,0 +1,78 @@
+{#- The columns by which files are skipped, on Iceberg and Delta. Results never depend on them. -#}
+
+{#- Properties that make a table format store each file's range of the columns `asked`. Runs filter by these columns, and
+    skip files that cannot match. By default Delta stores the ranges of the first 32 columns and Iceberg of the first 100,
+    where fields of structs count. `others` are the columns that Delta stores as well, 32 in all. Both are dicts of name ->
+    type. -#}
+{%- macro _statistics(run, asked, others) -%}
+    {%- set properties = {} -%}
+    {%- if run.file_format == 'iceberg' -%}
+        {%- for name in asked -%}
+            {%- do properties.update({'write.metadata.metrics.column.' ~ name: 'full'}) -%}
+        {%- endfor -%}
+    {%- elif run.file_format == 'delta' -%}
+        {%- set partitioned_by = config.get('partition_by') or [] -%}
+        {%- set partitioned_by = [partitioned_by] if partitioned_by is string else partitioned_by -%}
+        {%- set names = [] -%}
+        {%- for name, data_type in dict(asked, **others).items()
+            if name | lower not in partitioned_by | map('lower') and modules.re.fullmatch(
+                '(tiny|small|big)?int|integer|byte|short|long|float|real|double|(decimal|dec|numeric)\\b.*'
+                ~ '|date|timestamp|timestamp_ntz|string|(var)?char\\(.*', data_type | lower | trim
+            ) -%}
+            {%- do names.append(name) -%}
+        {%- endfor -%}
+        {%- do properties.update({
+            'delta.dataSkippingStatsColumns': spark_cdc._column_list(names[:[32, asked | length] | max])
+        }) -%}
+    {%- endif -%}
+    {{ return(properties) }}
+{%- endmacro -%}
+
+{#- These properties for the model: its own runs, and runs of models built on it, filter by these columns. -#}
+{%- macro _statistics_of_model(run) -%}
+    {%- set call = run.call -%}
+    {%- if run.file_format == 'parquet' or call.builds == 'quarantine' -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set asked, others = {
+        'events': [
+            {'cdc_sequence': 'string', 'cdc_commit_sequence': 'string', 'cdc_batch': 'string'},
+            {'cdc_commit_at': 'timestamp'},
+        ],
+        'current_state': [{'cdc_commit_sequence': 'string'}, {'cdc_commit_at': 'timestamp'}],
+        'raw_log': [{'cdc_batch': 'string'}, {}],
+        'history': [
+            {'cdc_valid_from_sequence': 'string', 'cdc_valid_to_sequence': 'string', 'cdc_is_current': 'boolean'},
+            {'cdc_valid_from': 'timestamp', 'cdc_valid_to': 'timestamp'},
+        ],
+    }[call.builds] -%}
+    {%- if call.builds == 'raw_log' -%}
+        {%- set of_rows = spark_cdc._asked_of_raw_rows(run) -%}
+        {{ return(spark_cdc._statistics(run, dict(asked, **of_rows.asked), of_rows.others)) }}
+    {%- endif -%}
+    {%- set table = call.spec or call.table -%}
+    {%- set types = table.columns if table.columns is mapping else spark_cdc.columns_of(call.changes) -%}
+    {%- for name in table.columns -%}
+        {%- do (asked if name in table.key else others).update({name: types[name]}) -%}
+    {%- endfor -%}
+    {{ return(spark_cdc._statistics(run, asked, others)) }}
+{%- endmacro -%}
+
+{#- These properties for the stored raw rows: runs filter by the group and by the watermark. -#}
+{%- macro _statistics_of_raw(run) -%}
+    {%- set of_rows = spark_cdc._asked_of_raw_rows(run) -%}
+    {{ return(spark_cdc._statistics(run, dict({'cdc_group': 'string'}, **of_rows.asked), of_rows.others)) }}
+{%- endmacro -%}
+
+{%- macro _asked_of_raw_rows(run) -%}
+    {%- set spec, watermark, asked = run.call.spec, run.raw_watermark, {} -%}
+    {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
+        {%- do asked.update({name: spec.raw_columns[name]}) -%}
+    {%- endfor -%}
+    {#- Delta has no ranges for a char, and a raw column that was added later can be one -#}
+    {%- set others = {} -%}
+    {%- for name, data_type in spec.raw_columns.items() if not (data_type | lower).startswith('char(') -%}
+        {%- do others.update({name: data_type}) -%}
+    {%- endfor -%}
+    {{ return({'asked': asked, 'others': others}) }}
+{%- endmacro -%}

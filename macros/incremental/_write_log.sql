@@ -1,0 +1,137 @@
+{#- Runs of a raw log that keeps its rows. It only grows. Each run adds the rows that are new, with the batch of the run.
+
+    The property spark_cdc.last_batch is written after the rows. Increments read up to that batch, so they never see half of one.
+    If a run is killed while it adds rows, the next run adds those that are missing, and publishes both. -#}
+
+{%- macro _run_raw_log(run) -%}
+    {%- set stored_in = run.properties.get('spark_cdc.stored_in') -%}
+    {%- do run.update({
+        'raw': this.incorporate(path={'identifier': stored_in}, type='table') if stored_in else run.target,
+        'missing': spark_cdc._side_table('missing_' ~ run.suffix),
+        'to_decode': spark_cdc._side_table('rows_' ~ run.suffix),
+        'raw_columns': run.call.spec.raw_columns,
+        'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
+        'dependencies': {},
+    }) -%}
+    {#- another kind of model was there before, or a check of the first rows failed -#}
+    {%- if run.is_full or run.properties.get('spark_cdc.definition') != run.fingerprint -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._select_of_log(run.call, spark_cdc._literal(run.batch)), {
+            'spark_cdc.generation': run.batch, 'spark_cdc.last_batch': run.batch,
+        }) -%}
+        {%- do spark_cdc._note_watermark_of_log(run, 'true') -%}
+    {%- else -%}
+        {%- if stored_in and stored_in | lower not in run.side_tables -%}
+            {{ spark_cdc._stop(
+                'cdc_incremental', 'the table ' ~ run.raw ~ ' with the rows of ' ~ this ~ ' does not exist',
+                '--full-refresh, which builds the raw log again from the rows that the relation has now',
+                'dbt run --full-refresh --select ' ~ model.name
+            ) }}
+        {%- endif -%}
+        {%- do run_query('refresh table ' ~ run.raw) -%}
+        {%- do spark_cdc._follow_raw_columns(run) -%}
+        {%- do spark_cdc._add_to_log(run) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Adds new columns to the log and widens others, as the relation now has them. -#}
+{%- macro _follow_raw_columns(run) -%}
+    {%- set kept = spark_cdc._described(run.raw) -%}
+    {%- do kept.pop('cdc_batch') -%}
+    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {%- set changed, before = spark_cdc._changed_raw_columns(run, kept), namespace(name=none) -%}
+    {%- for name, data_type in run.raw_columns.items() -%}
+        {%- if name in changed.added -%}
+            {%- set place = '' if run.file_format == 'parquet' else ' after ' ~ spark_cdc._quote(before.name) if before.name else ' first' -%}
+            {%- do run_query(
+                'alter table ' ~ run.raw ~ ' add columns (' ~ spark_cdc._quote(name) ~ ' ' ~ changed.added[name] ~ place ~ ')'
+            ) -%}
+        {%- endif -%}
+        {%- set before.name = name -%}
+    {%- endfor -%}
+    {%- if changed.widened -%}
+        {%- set columns = [] -%}
+        {%- for name, data_type in run.raw_columns.items() -%}
+            {%- set quoted = spark_cdc._quote(name) -%}
+            {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in changed.widened else quoted) -%}
+        {%- endfor -%}
+        {%- do spark_cdc._store_all(run, 'select ' ~ columns | join(', ') ~ ', cdc_batch from ' ~ run.raw, {'spark_cdc.raw_added_to': 0}) -%}
+        {%- if run.file_format == 'parquet' -%}
+            {%- do run.update({'raw': this.incorporate(path={'identifier': run.properties['spark_cdc.stored_in']}, type='table')}) -%}
+        {%- endif -%}
+    {%- elif run.file_format == 'parquet' and spark_cdc._described(run.target).keys() | list != run.raw_columns.keys() | list + ['cdc_batch'] -%}
+        {%- do spark_cdc._check_lock(run) -%}
+        {%- do spark_cdc._replace_view(run, run.raw, spark_cdc._own(run.properties), run.raw_columns.keys() | list + ['cdc_batch']) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- Adds the new rows. If a row occurs more often than in the log, the additional ones are new. -#}
+{%- macro _add_to_log(run) -%}
+    {%- set names = spark_cdc._column_list(run.raw_columns) -%}
+    {%- do spark_cdc._note_version(run, run.raw) -%}
+    {%- set last = run.properties['spark_cdc.last_batch'] -%}
+    {%- if run.properties.get('spark_cdc.raw_is_partial') -%}
+        {%- set last = [last, run_query('select max(cdc_batch) from ' ~ run.raw).rows[0][0] or ''] | max -%}
+    {%- endif -%}
+    {%- if last >= run.batch -%}{%- do run.update({'batch': last ~ '+'}) -%}{%- endif -%}
+    {%- set since = spark_cdc._since_watermark(run) -%}
+    {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run) ~ ' as cdc_rows\n' ~ since) -%}
+    {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, run.raw ~ ' as cdc_rows\n' ~ since)) -%}
+    {%- set properties = {'spark_cdc.last_batch': run.batch if run.has_new_rows else last, 'spark_cdc.raw_is_partial': ''} -%}
+    {%- if run.has_new_rows -%}
+        {%- do run_query('create table ' ~ run.to_decode ~ ' using parquet as\n' ~ spark_cdc._missing_rows(run, delivered)) -%}
+        {%- do spark_cdc._check_partitions(run, run.to_decode) -%}
+        {%- set new_rows = 'select ' ~ names ~ ', ' ~ spark_cdc._literal(run.batch) ~ ' as cdc_batch from ' ~ run.to_decode -%}
+        {%- set times = run.properties.get('spark_cdc.raw_added_to') or '0' -%}
+        {%- do spark_cdc._check_lock(run, run.raw) -%}
+        {%- if run.file_format == 'parquet' and times | int >= spark_cdc._additions_before_rewrite() -%}
+            {%- do spark_cdc._store_version(
+                run, 'select ' ~ names ~ ', cdc_batch from ' ~ run.raw ~ '\nunion all\n' ~ new_rows,
+                spark_cdc._all_properties(run, dict(properties, **{'spark_cdc.raw_added_to': 0}))
+            ) -%}
+        {%- else -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
+            {%- call statement('main') -%}
+insert into {{ run.raw }} ({{ names }}, cdc_batch)
+{{ new_rows }}
+            {%- endcall -%}
+            {%- do properties.update({'spark_cdc.raw_added_to': times | int + 1}) -%}
+        {%- endif -%}
+    {%- else -%}
+        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+    {%- endif -%}
+    {%- if run.has_new_rows or run.properties.get('spark_cdc.raw_is_partial') -%}
+        {%- do spark_cdc._check_lock(run) -%}
+        {%- do spark_cdc._store_properties(run, properties) -%}
+    {%- endif -%}
+    {%- if run.has_new_rows -%}
+        {%- do spark_cdc._note_watermark_of_log(run, 'cdc_batch = ' ~ spark_cdc._literal(run.batch)) -%}
+    {%- endif -%}
+    {%- do spark_cdc._drop(run.missing) -%}
+    {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.to_decode) -%}{%- endif -%}
+{%- endmacro -%}
+
+{#- The relation with the types of the log's columns: a row and its copy in the log have equal hashes. -#}
+{%- macro _as_kept_in_log(run) -%}
+    {%- set kept, columns = spark_cdc._described(run.raw), [] -%}
+    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {%- for name, data_type in run.raw_columns.items() -%}
+        {%- set quoted, type_kept = spark_cdc._quote(name), spark_cdc._type_there(kept, name) -%}
+        {%- do columns.append(quoted if type_kept | lower == data_type | lower else 'cast(' ~ quoted ~ ' as ' ~ type_kept ~ ') as ' ~ quoted) -%}
+    {%- endfor -%}
+    {{ return('(select ' ~ columns | join(', ') ~ ' from ' ~ run.call.spec.relation ~ ')') }}
+{%- endmacro -%}
+
+{%- macro _type_there(columns, name) -%}
+    {%- for there, data_type in columns.items() if there | lower == name | lower -%}{{ return(data_type) }}{%- endfor -%}
+{%- endmacro -%}
+
+{#- Stores the last value of the watermark in rows of the log. A run that is killed before this asks all rows. -#}
+{%- macro _note_watermark_of_log(run, condition) -%}
+    {%- set watermark = run.raw_watermark -%}
+    {%- if watermark is not none and not watermark.within -%}
+        {%- set last = spark_cdc._last_watermark(watermark, run.target, condition) -%}
+        {%- if last is not none -%}
+            {%- do spark_cdc._store_properties(run, {spark_cdc._watermark_property(watermark): last}) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro -%}
