@@ -23,6 +23,11 @@ def forget_fingerprint(model: str) -> str:
     return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.definition' = '')"
 
 
+def built_with_function(model: str, function: str) -> str:
+    """Make a model look as if it had been built with a Python function."""
+    return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.functions' = '{function}')"
+
+
 def properties(place: Place, model: str) -> dict[str, str]:
     return dict(place.sql(f"show tblproperties {{schema}}.{model}"))
 
@@ -35,6 +40,21 @@ def stored_in(place: Place, model: str) -> str:
 def raw_rows(place: Place, model: str) -> str:
     """The table with the raw rows that a model has read."""
     return properties(place, model)["spark_cdc.raw"]
+
+
+def copies_of_raw_rows(place: Place) -> list[str]:
+    """The models that keep raw rows of their own."""
+    found = [re.match(r"(\w+)__cdc_raw_", name) for name in side_tables(place)]
+    return sorted(one[1] for one in found if one)
+
+
+def leave_half_a_batch(place: Place, log: str, condition: str) -> None:
+    """Leave a raw log as a run does that is killed while it adds rows, after some of them."""
+    place.sql(
+        f"insert into {{schema}}.{stored_in(place, log)}"
+        f" select *, '2999' as cdc_batch from {{schema}}.raw where {condition}",
+        f"alter view {{schema}}.{log} set tblproperties ('spark_cdc.raw_is_partial' = 'true')",
+    )
 
 
 def file_format(place: Place, model: str) -> str:

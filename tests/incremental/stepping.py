@@ -112,7 +112,7 @@ class Stepping:
         }
         output = {
             **{"type": "spark", "method": "thrift", "host": self.warehouse.host},
-            **{"port": self.warehouse.port, "schema": self.name, "threads": 4},
+            **{"port": self.warehouse.port, "schema": self.name, "threads": 5},
             **{"query_retries": 0, "poll_interval": 0},
         }
         outputs = {"own": output, "other": output | {"schema": f"other_{self.name}"}}

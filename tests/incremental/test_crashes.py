@@ -86,15 +86,25 @@ def check(landing: Landing, what: str) -> None:
 
 
 def test_killed_in_a_statement(tmp_path: Path) -> None:
-    """The server dies while it writes the first change events, dbt before new ones are found."""
+    """The server dies while it writes the first change events, dbt while it writes new ones.
+
+    Dbt also dies between the rows of a raw log and what says that they are all there.
+    """
     rng = random.Random(f"{SEED} killed")
     with running(tmp_path, *conf(INTERPRETED)) as warehouse:
         landing = Landing(warehouse, tmp_path, "crashes")
         delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
         workload = database.generate(database.ORDERS, rng, transactions=40)
         written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        landing.add("orders", database.ORDERS, written.columns, "qlik_change_table", kinds=KINDS)
-        first, second = batches(written.rows, rng, 2)
+        landing.add(
+            "orders",
+            database.ORDERS,
+            written.columns,
+            "qlik_change_table",
+            kinds=(*KINDS, "quarantine"),
+            logs={"quarantine": "stored"},
+        )
+        first, second, third = batches(written.rows, rng, 3)
         landing.begin("parquet")
         (tmp_path / "macros").mkdir()
         (tmp_path / "macros" / "hold.sql").write_text(HOLD)
@@ -120,6 +130,12 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
         check(landing, "a kill of dbt")
         assert not warehouse.sql(left_over)
 
+        landing.deliver({"orders": third})
+        warehouse.sql(f"drop table {landing.schema}.held")
+        with begun(tmp_path, MODEL="orders_stored", STATEMENT="main", HELD="after") as run:
+            wait_until_held(run)
+        check(landing, "a kill of dbt in a raw log")
+
 
 def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
     """Cut rows into parts of about the same size."""
@@ -136,7 +152,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     with running(tmp_path, *conf(INTERPRETED), table_format=FORMAT) as warehouse:
         landing = Landing(warehouse, tmp_path, "crashes")
         cut: dict[str, list[Sequence[Row]]] = {}
-        for one in every_format():
+        for turn, one in enumerate(every_format()):
             given = one.deliveries(rng)
             more = {name: columns for name, columns in given.columns.items() if name != "raw"}
             landing.add(
@@ -148,6 +164,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                 kinds=KINDS,
                 watermarks=given.watermarks,
                 more=more,
+                logs=({}, {"changes": "stored"}, {"changes": "view"})[turn % 3],
+                inputs=given.inputs,
             )
             for name in given.columns:
                 rows = [row for batch in given.batches for row in batch.get(name, [])]

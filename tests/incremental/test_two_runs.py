@@ -42,6 +42,27 @@ CHANGES = Scenario(
     ),
 )
 
+# The same of a raw log: no row is in it twice.
+READS_LOG = decoded().replace("source('landing', 'raw')", "ref('log')")
+RAW_LOG = Scenario(
+    "raw_log",
+    models={
+        "log": WAITS + "{{ spark_cdc.raw_log(source('landing', 'raw')) }}",
+        "changes": READS_LOG,
+    },
+    steps=(
+        Step(land=FIRST),
+        Step(land=SECOND, run=()),
+        Step(rows={"log": [(1, "first"), (1, "second")]}),
+        Step(
+            rows={
+                "log": [(1, "first"), (1, "second"), (1, "third")],
+                "changes": [(1, "first"), (1, "second"), (1, "third")],
+            }
+        ),
+    ),
+)
+
 # Current state locks its model only if there is something to write.
 CURRENT_STATE = Scenario(
     "current_state",
@@ -137,13 +158,14 @@ ADDED_TWICE = (
 
 
 SCENARIOS = (
-    *(CHANGES, CURRENT_STATE, REPLACED_MEANWHILE, READ_AMID),
+    *(CHANGES, RAW_LOG, CURRENT_STATE, REPLACED_MEANWHILE, READ_AMID),
     *ADDED_TWICE,
 )
 
 
 HELD = {
     "changes": ("changes", ""),
+    "raw_log": ("log", ""),
     "current_state": ("current", ""),
     "replaced_meanwhile": ("current", inside.RETRACTED_ASKED),
     "read_amid": ("changes", inside.RETRACTED_KEPT),
@@ -164,10 +186,12 @@ def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRu
     steps.step(0)
     steps.step(1)
     with held(steps, HELD) as ended:
-        steps.looks["changes"].append(inside.locks(steps.places["changes"]))
+        for name in ("changes", "raw_log"):
+            steps.looks[name].append(inside.locks(steps.places[name]))
         steps.step(2)
-        # otherwise the run that waits would find nothing to write
-        steps.places["changes"].sql(THIRD)
+        for name in ("changes", "raw_log"):
+            # otherwise the run that waits would find nothing to write
+            steps.places[name].sql(THIRD)
     steps.step(3)
     for name in HELD:
         steps.looks[name].append(inside.locks(steps.places[name]))
@@ -178,6 +202,7 @@ def two(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> TwoRu
     ("name", "said"),
     [
         ("changes", "began after this one"),
+        ("raw_log", "began after this one"),
         ("current_state", "has ended after this one began"),
     ],
 )

@@ -72,7 +72,8 @@ class Deliveries:
 
     ``batches``: for each delivery the new rows of each relation. ``leaves``: the deliveries before
     which the raw rows that were read leave the raw relation. ``watermarks``: the ``raw_watermark``
-    of a kind of model (``changes``, ``quarantine``), if it has one.
+    of a kind of model (``changes``, ``quarantine``), if it has one. ``inputs``: the relations
+    besides ``raw`` that are raw rows too, and no look-ups.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Deliveries:
     batches: Sequence[Mapping[str, Sequence[Row]]]
     leaves: Collection[int] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
+    inputs: Collection[str] = ()
 
 
 @dataclass(frozen=True)

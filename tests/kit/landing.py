@@ -34,6 +34,7 @@ class Landing:
     schema: str
     tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
     kinds: dict[str, Sequence[str]] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)  # raw tables whose rows also land where they stay
     batches: int = 0
     have_left: set[str] = field(default_factory=set)
 
@@ -47,11 +48,15 @@ class Landing:
         kinds: Sequence[str] = tuple(MODELS),
         watermarks: Mapping[str, str] | None = None,
         more: Mapping[str, Mapping[str, str]] | None = None,
+        logs: Mapping[str, str] | None = None,
+        inputs: Collection[str] = (),
     ) -> None:
         """The models of one raw table: incremental, and the same built from every row each time.
 
         `arguments` are the decoder's, in which `{other}` means the relation `other` of `more`: the
         columns of each. `watermarks` names the column that is `raw_watermark` for a kind of model.
+        `logs` says which kind of model reads a raw log: `stored`, or `view` over a landing that
+        keeps its rows. So do its `inputs`, relations in `more` that are raw rows too.
         """
         (self.home / "models").mkdir(exist_ok=True)
         # dbt's own tables are slow to make on Delta. On Iceberg a parquet table cannot be replaced,
@@ -61,6 +66,9 @@ class Landing:
         self.tables[name], self.kinds[name] = columns, kinds
         for other, its_columns in more.items():
             self.tables[f"{name}__{other}"], self.kinds[f"{name}__{other}"] = its_columns, ()
+        for kind in set((logs or {}).values()):
+            for raw in [name, *(f"{name}__{other}" for other in inputs)]:
+                self._add_log(raw, kind)
         for kind in kinds:
             watermark = (watermarks or {}).get(kind)
             for suffix, settings in (
@@ -68,11 +76,14 @@ class Landing:
                 ("_whole", f"materialized='table', file_format='{whole}'"),
             ):
                 given = arguments or f"key={list(table.key)}"
+                log = (logs or {}).get(kind) if not suffix else None
                 for other in more:
                     source = f"source('landing', '{name}__{other}{suffix}')"
+                    if log and other in inputs:
+                        source = f"ref('{name}__{other}_{log}')"
                     given = given.replace(f"{{{other}}}", source)
                 text = MODELS[kind].format(
-                    raw=f"source('landing', '{name}{suffix}')",
+                    raw=f"ref('{name}_{log}')" if log else f"source('landing', '{name}{suffix}')",
                     changes=f"ref('{name}_changes{suffix}')",
                     key=list(table.key),
                     decoder=decoder,
@@ -81,6 +92,25 @@ class Landing:
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )
+
+    def _add_log(self, table: str, kind: str) -> None:
+        """Write the models of a raw log of a table; of a view, a landing that keeps the rows."""
+        models = {f"{table}_stored": f"spark_cdc.raw_log(source('landing', '{table}'))"}
+        if kind == "view":
+            self.kept.add(table)
+            self.tables[f"{table}__kept"] = {**self.tables[table], "landed_in": "int"}
+            self.kinds[f"{table}__kept"] = ()
+            kept = f"source('landing', '{table}__kept')"
+            models = {f"{table}_batches": f"spark_cdc.raw_log({kept}, batch='landed_in')"}
+            (self.home / "models" / f"{table}_view.sql").write_text(
+                "{{ config(materialized='view') }}\n"
+                f"select * except (landed_in) from {{{{ ref('{table}_batches') }}}}\n"
+            )
+        for name, body in models.items():
+            materialized = "view" if kind == "view" else "cdc_incremental"
+            (self.home / "models" / f"{name}.sql").write_text(
+                f"{{{{ config(materialized='{materialized}') }}}}\n{{{{ {body} }}}}\n"
+            )
 
     def begin(self, file_format: str) -> None:
         (self.home / "dbt_project.yml").write_text(
@@ -113,6 +143,9 @@ class Landing:
         """Land a batch of rows in the raw tables; earlier rows of `leaving` tables leave."""
         self.batches += 1
         self.have_left |= set(leaving)
+        landed = {"landed_in": self.batches}
+        kept = {f"{name}__kept": [{**row, **landed} for row in rows[name]] for name in self.kept}
+        rows = {**rows, **kept}
         for name, columns in self.tables.items():
             for suffix in ("", "_whole"):
                 folder = self.home / "landing" / (name + suffix)

@@ -30,6 +30,10 @@ KINDS = {
     "delta": (("changes", "quarantine", "current", "history"), ("changes", "quarantine")),
 }
 
+# Which models read a raw log of their relation; the others keep raw rows of their own. Decoders
+# take turns: a log that keeps its rows, or a view over a landing that keeps them.
+LOGS = {"parquet": "quarantine", "iceberg": "changes", "delta": "changes"}
+
 # The regular maintenance of docs/operations.md.
 UPKEEP = {"parquet": (), "iceberg": upkeep("call"), "delta": upkeep("optimize", "vacuum")}
 
@@ -65,7 +69,8 @@ def run_in_batches(warehouse: Warehouse, home: Path, only: Collection[str] | Non
     if only is not None:
         deliveries = {decoder: deliveries[decoder] for decoder in only}
     narrowest = min(deliveries, key=lambda decoder: len(deliveries[decoder].table.columns))
-    for decoder, one in deliveries.items():
+    for turn, (decoder, one) in enumerate(deliveries.items()):
+        log = ("stored", "view")[(turn + (warehouse.table_format == "iceberg")) % 2]
         landing.add(
             decoder,
             one.table,
@@ -75,6 +80,8 @@ def run_in_batches(warehouse: Warehouse, home: Path, only: Collection[str] | Non
             kinds=KINDS[warehouse.table_format][decoder != narrowest],
             watermarks=one.watermarks,
             more={name: columns for name, columns in one.columns.items() if name != "raw"},
+            logs={LOGS[warehouse.table_format]: log},
+            inputs=one.inputs,
         )
     landing.begin(warehouse.table_format)
     last = max(len(one.batches) for one in deliveries.values()) - 1

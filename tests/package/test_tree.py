@@ -36,3 +36,8 @@ def test_the_machinery_names_no_format(folder: str) -> None:
     for path in files:
         named = [word for word in FORMATS if word in path.read_text().lower()]
         assert not named, path
+
+
+@pytest.mark.parametrize("path", sorted(MACROS.rglob("*.sql")), ids=lambda path: path.name)
+def test_a_file_of_macros_has_one_idea(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 250

@@ -124,6 +124,7 @@ def deliveries(rng: random.Random) -> Deliveries:
         arguments=made.arguments,
         batches=parts,
         leaves=(2,),
+        inputs=("unit_of_work",),
     )
 
 

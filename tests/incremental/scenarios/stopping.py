@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from incremental import inside
 from incremental.scenario import (
     CURRENT,
     RAW_COLUMNS,
@@ -112,12 +113,12 @@ PROMISES = Scenario(
             fails={
                 "collated": "file_format is iceberg, and the column note has a collation",
                 "untrue": "contract",
-                "two_calls": "one call of a decoder",
-                "commented_out": "one call of a decoder",
+                "two_calls": "one call of raw_log, of a decoder",
+                "commented_out": "one call of raw_log, of a decoder",
                 "half_commented": "with only comments before and after it",
-                "after_comment": "one call of a decoder",
-                "before_comment": "one call of a decoder",
-                "no_call": "one call of a decoder",
+                "after_comment": "one call of raw_log, of a decoder",
+                "before_comment": "one call of raw_log, of a decoder",
+                "no_call": "one call of raw_log, of a decoder",
                 "placed": "location_root is /lake, and file_format is parquet",
                 "of_brief": "reads the ephemeral model promises__brief",
             },
@@ -143,4 +144,23 @@ PROMISES = Scenario(
     ),
 )
 
-SCENARIOS = (EMPTY_TEXT, PROMISES)
+# What a Python function gave would be removed by a run without it.
+FUNCTIONS = Scenario(
+    "functions",
+    models={"changes": decoded()},
+    steps=(
+        Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
+        Step(
+            land=(
+                inside.built_with_function("changes", "decode_it"),
+                land("raw", (2, "I", 2, "second", "a", 1)),
+            ),
+            fails={"changes": "was built with the function decode_it"},
+            rows={"changes": [(1, "first")]},
+        ),
+        Step(full_refresh=True, rows={"changes": [(1, "first"), (2, "second")]}),
+        Step(rows={"changes": [(1, "first"), (2, "second")]}),
+    ),
+)
+
+SCENARIOS = (EMPTY_TEXT, PROMISES, FUNCTIONS)
