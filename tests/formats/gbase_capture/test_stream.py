@@ -16,6 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from simulation import database
+from spark_cdc_udfs import arrays
 from spark_cdc_udfs.gbase import (
     Capture,
     Changes,
@@ -25,7 +26,6 @@ from spark_cdc_udfs.gbase import (
     RestartPosition,
     SchemaError,
     Transactions,
-    arrays,
     changes,
     framing,
     land,

@@ -16,9 +16,9 @@ from typing import Any
 from kit.formats import Case, Deliveries, Format, Relation
 from simulation import database
 
-from formats.qlik_messages import vector_checks, vector_units, writer
+from formats.qlik_messages import avro, vector_checks, vector_units, writer
 from formats.qlik_messages.reference import Row
-from formats.qlik_messages.versions import Versions, read_versions
+from formats.qlik_messages.versions import Versions, read_versions, version_of
 from formats.qlik_messages.writer import TYPES, Log, Style, possible_bad
 from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
 
@@ -62,7 +62,7 @@ def case(
     )
 
 
-BY_ID = with_bad(Style())
+BY_ID = with_bad(Style(avro="id", in_avro=0.5))
 BY_TIME = with_bad(
     Style(
         ids=None,
@@ -81,6 +81,8 @@ ONE_TABLE = with_bad(
         ddl=False,
         has_table=False,
         bare=0.5,
+        avro="schema",
+        in_avro=0.5,
         partitions=1,
         columns=("value", "topic", "partition", "offset", "timestamp"),
     )
@@ -91,6 +93,9 @@ VALUES_ALONE = with_bad(
         names=True,
         reload=False,
         load_first=0.2,
+        avro="id",
+        in_avro=0.5,
+        hostile=300,
         columns=("value",),
     ),
     number=1,
@@ -98,7 +103,11 @@ VALUES_ALONE = with_bad(
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Topics with versions by id and by time, of several tables and of one, with all columns."""
+    """Topics with versions by id and by time, of several tables and of one, with all columns.
+
+    All but those that landed as text have messages in JSON and in Avro. The last one also has
+    hostile Avro messages.
+    """
     yield case(seed, "messages", database.ORDERS, BY_ID, other=database.POSITIONS)
     yield case(seed, "messages_of_all_types", database.ALL_TYPES, ONE_TABLE)
     yield case(seed, "messages_by_time", database.ODD_NAMES, BY_TIME)
@@ -111,7 +120,7 @@ def versions_case(seed: int) -> tuple[Relation, Versions, dict[str, int]]:
     rng = random.Random(f"{seed} versions")
     tables = (database.ALL_TYPES, database.ODD_NAMES)
     workloads = [database.generate(one, rng, 8, without=writer.NOT_SENT) for one in tables]
-    log = writer.write(workloads[0], rng, with_bad(Style(metadata="same")), workloads[1:])
+    log = writer.write(workloads[0], rng, with_bad(Style(metadata="same"), 4), workloads[1:])
     told = [row for row in log.read if b'"type":"MD"' in (row["value"] or b"")]
     again = [
         {
@@ -123,7 +132,7 @@ def versions_case(seed: int) -> tuple[Relation, Versions, dict[str, int]]:
         for row in rng.sample(told, 4)
     ]
     records = [*log.read, *again]
-    found = read_versions(records)
+    found = read_versions(records, avro.opened)
     return Relation(TYPES, records), found, found.raw_counts(records)
 
 
@@ -146,6 +155,13 @@ def in_order(records: Sequence[Row], rng: random.Random, number: int) -> list[li
     return cut
 
 
+def table_told(record: Row) -> tuple[str | None, str | None]:
+    """The table that a metadata message is about."""
+    version = version_of(record, avro.opened)
+    assert version is not None
+    return version.table
+
+
 def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]], list[list[Row]]]:
     """A topic in three batches, and its metadata: the last version is told a batch too late.
 
@@ -156,8 +172,8 @@ def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]], list[list[
     other = database.generate(database.POSITIONS, rng, 10, without=writer.NOT_SENT)
     style = replace(BY_ID, twice=0.0, shuffle=False, again=0.25)
     log = writer.write(workload, rng, style, [other])
-    own = f'"table":"{database.ORDERS.name}"'.encode()
-    *_, late = (row for row in log.metadata_rows if own in row["value"])
+    own = (writer.SCHEMA.lower(), database.ORDERS.name)
+    *_, late = (row for row in log.metadata_rows if table_told(row) == own)
     told = [row for row in log.metadata_rows if row is not late]
     return log, in_order(log.rows, rng, 3), [told, [], log.metadata_rows]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from formats.qlik_messages import message, reference, strict_json
+from formats.qlik_messages import avro, message, reference, strict_json
 from formats.qlik_messages.message import Members, Pairs, dump
 from formats.qlik_messages.reference import Decoded, Options, Row
 from formats.qlik_messages.strict_json import Number
@@ -296,7 +296,7 @@ def hostile(number: int = 10_000) -> Hostile:
         record(place, dump(metadata_message(f"S{place}", place)).encode(), f"S{place}", "metadata")
         for place in (1, 2)
     ]
-    return Hostile(rows, metadata, reference.decode(rows, metadata, OPTIONS))
+    return Hostile(rows, metadata, reference.decode(rows, metadata, OPTIONS, avro.opened))
 
 
 def record(number: int, value: bytes, key: str | None, topic: str) -> Row:

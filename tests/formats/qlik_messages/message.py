@@ -106,6 +106,7 @@ def metadata(
     types: Mapping[str, str],
     key: Sequence[str],
     at: datetime,
+    data_schema: str = "{}",
 ) -> Members:
     """A metadata message, without its envelope. ``columns``: by ordinal."""
     structure = {}
@@ -135,5 +136,5 @@ def metadata(
             "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000",
         },
         "tableStructure": {"tableColumns": structure},
-        "dataSchema": "{}",
+        "dataSchema": data_schema,
     }

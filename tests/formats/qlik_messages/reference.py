@@ -3,7 +3,8 @@
 It is written to be read against the format's reference; the comments cite its rules by number.
 A record is a dict with `value` (bytes or None), and those of `key`, `topic`, `partition`, `offset`
 and `timestamp` that the relation has. Nothing here is clever, or fast. The members of messages are
-in `versions.py`, strict JSON in `strict_json.py`, values in `values.py`. JSON only.
+in `versions.py`, strict JSON in `strict_json.py`, values in `values.py`. Avro is read by what is
+given for it, such as `avro.opened`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from formats.qlik_messages import names, strict_json, versions
 from formats.qlik_messages.strict_json import NoJson, text_of
 from formats.qlik_messages.values import BadValue, read_value, unless_bad
-from formats.qlik_messages.versions import Record, Refused, Version
+from formats.qlik_messages.versions import AvroReader, Record, Refused, Version
 
 Row = dict[str, Any]
 TableName = tuple[str | None, str | None]
@@ -36,12 +37,13 @@ ZEROS = "0" * 35
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of the decoder."""
+    """The arguments of the decoder, and its var: the order of the bytes of a mask in Avro."""
 
     key: Sequence[str]
     columns: Mapping[str, str]
     table: str | None = None
     schema: str | None = None
+    avro_mask_byte_order: str = "big"
 
     @property
     def table_name(self) -> TableName:
@@ -104,6 +106,8 @@ class Data:
     inner: Mapping[str, Any]
     headers: Mapping[str, Any]
     message_schema_id: str | None
+    namespace: str | None = None
+    fields: Sequence[str] | None = None  # of an Avro message: those of `data`
 
     def header(self, name: str) -> str | None:
         return text_of(self.headers[name])
@@ -148,7 +152,7 @@ def read_data(place: int, record: Record, message: versions.Message) -> Data:
             names.member(inner, name)
     except names.Ambiguous:
         raise Refused("bad_message") from None
-    return Data(place, record, inner, asked, schema_id or None)
+    return Data(place, record, inner, asked, schema_id or None, message.namespace, message.fields)
 
 
 # ------------------------------------------------------------------------------------------ routing
@@ -187,6 +191,9 @@ class Catalog:
         lineages = {row.table for row in self.with_id(data.schema_id)} - {(None, None)}
         if len(lineages) == 1:
             return lineages.pop()
+        namespace = self._longest(data.namespace, self._is_end)
+        if namespace:
+            return namespace[0] if len(namespace) == 1 else None
         key = self._longest(data.record.get("key"), self._is_key)
         if key:
             return key[0] if len(key) == 1 else None
@@ -214,6 +221,12 @@ class Catalog:
         sign = text[len(schema)]
         is_it = text.startswith(schema) and text.endswith(table) and not sign.isalnum()
         return len(text) if is_it else 0
+
+    @staticmethod
+    def _is_end(text: str, schema: str | None, table: str) -> int:
+        """The length of the name that a namespace ends in."""
+        whole = table if schema is None else f"{schema}.{table}"
+        return len(whole) if f".{text}".endswith(f".{whole}") else 0
 
     @staticmethod
     def _is_topic(text: str, schema: str | None, table: str) -> int:
@@ -258,7 +271,7 @@ def version_of(
         table = catalog.table_of(data)
         own = of_table(candidates, table) if table is not None else []
         return latest(own or candidates, data.record.get("timestamp"))
-    if not has_mask:
+    if not has_mask or data.fields is not None:
         return None
     if data.message_schema_id is not None and catalog.is_given:
         raise Refused("unknown_schema")
@@ -291,11 +304,17 @@ def latest(rows: Sequence[Version], at: datetime | None) -> Version | None:
 
 
 def columns_of_bits(
-    version: Version | None, image: Mapping[str, Any], bits: Iterable[int], options: Options
+    version: Version | None,
+    data: Data,
+    image: Mapping[str, Any],
+    bits: Iterable[int],
+    options: Options,
 ) -> dict[str, int]:
     """Rule 11: the names that bits stand for, each with its bit."""
     if version is not None:
         return {column.name: column.ordinal - 1 for column in version.columns}
+    if data.fields is not None:
+        return {name: place for place, name in enumerate(data.fields)}
     members, highest = list(image), max(bits, default=-1)
     by_column = [found for name in options.columns if (found := names.match(name, members))]
     in_order = sorted(by_column, key=members.index) == by_column
@@ -363,14 +382,14 @@ def read(data: Data, catalog: Catalog) -> Read:
     if operation != "REFRESH" and not is_sequence(sequence):
         raise Refused("bad_change_seq")
     # rules 10 and 11
-    changed = None if operation == "DELETE" else bits_of(mask_of(data, "changeMask"))
-    there = bits_of(mask_of(data, "columnMask"))
+    changed = None if operation == "DELETE" else bits_of(mask_of(data, "changeMask", options))
+    there = bits_of(mask_of(data, "columnMask", options))
     has_mask = changed is not None or there is not None
     version = version_of(data, image, has_mask, catalog)
     bits: dict[str, int] = {}
     if has_mask:
         set_bits = (changed or set()) | (there or set())
-        listed = columns_of_bits(version, image, set_bits, options)
+        listed = columns_of_bits(version, data, image, set_bits, options)
         if not set_bits <= set(listed.values()):
             raise Refused("bad_mask")
         try:
@@ -427,12 +446,14 @@ def read(data: Data, catalog: Catalog) -> Read:
     return Read(data, event)
 
 
-def mask_of(data: Data, name: str) -> str | None:
-    """The text of a mask; what is neither text nor null is no hex either."""
+def mask_of(data: Data, name: str, options: Options) -> str | None:
+    """The text of a mask, in big-endian order; what is neither text nor null is no hex either."""
     value = data.headers[name]
     text = text_of(value)
     if text is None and value is not None:
         raise Refused("bad_mask")
+    if text and data.fields is not None and options.avro_mask_byte_order == "little":
+        return bytes.fromhex(text)[::-1].hex()
     return text
 
 
@@ -478,16 +499,25 @@ class Decoded:
 
 
 def decode(
-    records: Sequence[Record], metadata: Sequence[Record] | None, options: Options
+    records: Sequence[Record],
+    metadata: Sequence[Record] | None,
+    options: Options,
+    avro: AvroReader | None = None,
 ) -> Decoded:
-    """All records of a relation. ``metadata``: the records of that relation, or None."""
-    rows = versions.read_versions(metadata).rows if metadata is not None else []
+    """All records of a relation. ``metadata``: the records of that relation, or None. ``avro``:
+    what reads Avro messages, if anything does."""
+    rows = versions.read_versions(metadata, avro).rows if metadata is not None else []
     catalog = Catalog(options, rows, metadata is not None)
+    first: dict[bytes, datetime | None] = {}  # of each value
+    for record in records:
+        at = record.get("timestamp")
+        before = first.setdefault(record["value"], at)
+        first[record["value"]] = min(filter(None, (at, before)), default=None)
     decoded = Decoded(len(records))
     deliveries: dict[tuple[Any, ...], list[Data]] = {}
     for place, record in enumerate(records):
         try:
-            data = data_message(place, record, catalog)
+            data = data_message(place, record, catalog, avro, first[record["value"]])
         except Refused as error:
             decoded.quarantine.append((place, error.args[0]))
             continue
@@ -514,11 +544,15 @@ def decode(
     return decoded
 
 
-def data_message(place: int, record: Record, catalog: Catalog) -> Data | None:
+def data_message(
+    place: int, record: Record, catalog: Catalog, avro: AvroReader | None, at: datetime | None
+) -> Data | None:
     """Rules 1 to 6: a data message of the table; None: a no-op."""
-    if record["value"] is None:
+    value = record["value"]
+    if value is None:
         return None
-    message = versions.open_message(record["value"])
+    read_avro = avro if versions.is_avro(value) else None
+    message = read_avro(value, catalog.rows, at) if read_avro else versions.open_message(value)
     if message.is_metadata:
         versions.read_version(message.record, None)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from formats.qlik_messages import hostile
+from formats.qlik_messages import avro, hostile
 from formats.qlik_messages.reference import decode
 from formats.qlik_messages.writer import BAD
 
@@ -26,7 +26,7 @@ def test_hostile_messages_have_every_outcome() -> None:
     assert counts.pop("raw_rows") == sum(counts.values()) == 2500
     assert counts["used_rows"] > 500 and counts["no_op_rows"] > 100
     reasons = set(some_hostile().reasons.values())
-    assert reasons >= set(BAD) - {"sequence_conflict"}
+    assert reasons >= set(BAD) - {"sequence_conflict", "bad_avro", "avro_unsupported"}
 
 
 def test_hostile_messages_do_not_change_others() -> None:
@@ -34,11 +34,11 @@ def test_hostile_messages_do_not_change_others() -> None:
     one = some_hostile()
     bad = {place for place, reason in one.decoded.quarantine if reason != "sequence_conflict"}
     rest = [row for place, row in enumerate(one.rows) if place not in bad]
-    assert decode(rest, one.metadata, hostile.OPTIONS).events == one.decoded.events
+    assert decode(rest, one.metadata, hostile.OPTIONS, avro.opened).events == one.decoded.events
 
 
 def test_messages_beyond_limits_do_not_stop() -> None:
     rows = hostile.beyond_limits()
-    decoded = decode(rows, None, hostile.OPTIONS)
+    decoded = decode(rows, None, hostile.OPTIONS, avro.opened)
     assert {reason for _, reason in decoded.quarantine} <= {"bad_message"}
     assert len(decoded.events) + len(decoded.quarantine) == len(rows)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
-from kit.formats import Case
+from kit.formats import Case, Vector
 from simulation import apply_events, database, oracle
 
 from formats import qlik_messages
-from formats.qlik_messages import reference, writer
+from formats.qlik_messages import avro, reference, vector_checks, writer
+from formats.qlik_messages.avro_vectors import AVRO_VECTORS
 from formats.qlik_messages.reference import Row, decode
 from formats.qlik_messages.vector_checks import is_json
+from formats.qlik_messages.versions import is_avro
+from formats.qlik_messages.weaving import apart
 from formats.qlik_messages.writer import BAD, Style, possible_bad, write
 
 TABLES = (database.ORDERS, database.ODD_NAMES, database.POSITIONS, database.ALL_TYPES)
@@ -23,6 +27,11 @@ STYLES = {
     "by id in a header": Style(ids="external", bare=0.3, value="string"),
     "by time": Style(ids=None, metadata="same", names=True, bare=0.3),
     "no metadata": Style(ids=None, metadata=None, ddl=False, has_table=False, bare=0.5),
+    "both encodings by id": Style(avro="id", in_avro=0.5),
+    "both encodings with schemas": Style(
+        ids=None, metadata=None, ddl=False, has_table=False, bare=0.5, avro="schema", in_avro=0.5
+    ),
+    "both encodings in frames": Style(avro="frame", in_avro=0.5, ids=None, names=True),
 }
 
 
@@ -62,7 +71,7 @@ def test_bad_records_change_nothing_else() -> None:
     bad = {place for place, _ in log.decoded.quarantine}
     good = [record for place, record in enumerate(log.read) if place not in bad]
     assert len(good) < len(log.read)
-    assert decode(good, log.metadata, log.options).events == log.decoded.events
+    assert decode(good, log.metadata, log.options, avro.opened).events == log.decoded.events
 
 
 def text_of(case: Case) -> str:
@@ -93,6 +102,42 @@ def test_cases_have_every_phenomenon() -> None:
     assert '"type":"MD"' in text_of(cases["messages_by_time"])
     assert '"table":"positions"' in text_of(cases["messages_values_alone"])
     assert {event["cdc_commit_at"] for event in loads} > {None}
+
+
+def test_cases_have_both_encodings() -> None:
+    """All but those that landed as text: each has many messages in JSON, and many in Avro."""
+    in_both = []
+    cases = list(qlik_messages.cases(0))
+    for case in cases:
+        values = [row["value"] for row in case.relations["raw"].rows if row["value"] is not None]
+        if isinstance(values[0], bytes):
+            numbers = Counter(is_avro(value) for value in values)
+            assert min(numbers[True], numbers[False]) > 30, numbers
+            in_both.append(case.name)
+    assert in_both == ["messages", "messages_of_all_types", "messages_values_alone"]
+    (told,) = (case.relations["metadata"] for case in cases if case.name == "messages")
+    assert {is_avro(row["value"]) for row in told.rows} == {True, False}
+
+
+def test_hostile_avro_has_every_outcome() -> None:
+    """Messages with one change of their bytes: events, no-ops, and what can be bad in Avro."""
+    style = replace(STYLES["by id in a header"], value="binary", bare=0.0, names=True)
+    plain = replace(style, avro="id", in_avro=0.5, twice=0.0, again=0.0)
+    logs = [
+        write(workload(database.POSITIONS, 1), random.Random(1), replace(plain, hostile=number))
+        for number in (0, 300)
+    ]
+    counts = [log.decoded.raw_counts for log in logs]
+    more = {name: counts[1][name] - counts[0][name] for name in counts[0]}
+    assert more.pop("raw_rows") == sum(more.values()) == 300
+    assert min(more.values()) > 0 and counts[0]["quarantined_rows"] == 0
+    reasons = Counter(logs[1].quarantine)
+    assert 50 < reasons["bad_avro"] < 200, reasons
+    assert {"bad_message", "unknown_schema", "bad_change_seq", "unknown_message_type"} < set(
+        reasons
+    )
+    events = [{event["cdc_sequence"]: event for event in log.events} for log in logs]
+    assert len(events[1]) > len(events[0]), "no changed message is read"
 
 
 @pytest.mark.parametrize("name", ["by id", "by time"])
@@ -132,7 +177,7 @@ def test_versions_of_a_topic() -> None:
     assert counts["raw_rows"] == len(relation.rows) == sum(counts.values()) / 2
     assert counts["used_rows"] > 8 and counts["no_op_rows"] > 20
     reasons = {reason for _, reason in found.quarantine}
-    assert {"bad_message", "unknown_message_type", "bad_metadata", "avro_unsupported"} <= reasons
+    assert {"bad_message", "unknown_message_type", "bad_metadata", "bad_avro"} <= reasons
     assert reasons <= set(BAD)
     begin = datetime(2024, 3, 1, tzinfo=timezone.utc)
     assert any(row.written_at < begin for row in found.rows if row.written_at)
@@ -168,6 +213,7 @@ def test_deliveries_have_what_increments_are_about(seed: int) -> None:
             [row for part in parts[: number + 1] for row in part],
             [row for part in told[: number + 1] for row in part],
             log.options,
+            avro.opened,
         )
         for number in range(3)
     ]
@@ -179,15 +225,20 @@ def test_deliveries_have_what_increments_are_about(seed: int) -> None:
 
 
 def test_messages_wait_for_their_version() -> None:
-    waiting = 0
+    """In both encodings; the metadata message that comes late is sometimes in Avro, too."""
+    waiting: Counter[bool] = Counter()
+    late: set[bool] = set()
     for seed in range(6):
         log, parts, told = qlik_messages.log_in_batches(random.Random(seed))
         rows = [row for part in in_two(parts)[0:1] + parts[1:2] for row in part]
-        before = decode(rows, told[0], log.options)
-        after = decode(rows, told[2], log.options)
-        reasons = [[reason for _, reason in one.quarantine] for one in (before, after)]
-        waiting += reasons[0].count("unknown_schema") - reasons[1].count("unknown_schema")
-    assert waiting > 10
+        before = decode(rows, told[0], log.options, avro.opened)
+        after = decode(rows, told[2], log.options, avro.opened)
+        left = set(before.quarantine) - set(after.quarantine)
+        assert {reason for _, reason in left} <= {"unknown_schema"}
+        waiting += Counter(is_avro(rows[place]["value"]) for place, _ in left)
+        late |= {is_avro(row["value"]) for row in told[2] if row not in told[0]}
+    assert min(waiting[True], waiting[False]) > 5, waiting
+    assert late == {True, False}
 
 
 # ------------------------------------------------------------------------------------------ vectors
@@ -196,3 +247,30 @@ def test_messages_wait_for_their_version() -> None:
 def test_most_vectors_have_no_avro() -> None:
     vectors = qlik_messages.FORMAT.vectors_of("qlik_messages")
     assert sum(map(is_json, vectors)) == 95
+
+
+def test_vectors_share_relations() -> None:
+    """Few of them have bytes, with JSON among the Avro messages; all others have text."""
+    vectors = qlik_messages.FORMAT.vectors_of("qlik_messages")
+    groups = apart(vectors)
+    in_bytes = [one for one in groups if not one.is_text]
+    assert len(in_bytes) == 3
+    assert {one["id"] for group in in_bytes for one in group.vectors} == {
+        *(one["id"] for one in vectors if not is_json(one)),
+        *("msg_not_utf8", "msg_names_exact_first", "msg_names_ambiguous"),
+    }
+    assert sorted(one["id"] for group in groups for one in group.vectors) == sorted(
+        one["id"] for one in vectors
+    )
+
+
+@pytest.mark.parametrize("vector", AVRO_VECTORS, ids=lambda one: one["id"])
+def test_vector_of_avro(vector: Vector) -> None:
+    vector_checks.check_messages(vector)
+
+
+def test_masks_in_avro_are_big_endian_by_default() -> None:
+    (given,) = (one["given"] for one in AVRO_VECTORS if "avro_mask_byte_order" in one["given"])
+    options = replace(vector_checks.options_of(given), avro_mask_byte_order="big")
+    records = vector_checks.records_of(given["messages"])
+    assert decode(records, None, options, avro.opened).quarantine == [(0, "bad_mask")]

@@ -7,14 +7,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from formats.qlik_messages import reference, versions
+from formats.qlik_messages import avro, avro_function, reference, versions
 from formats.qlik_messages.reference import Decoded, Options, Row
 from formats.qlik_messages.values import as_text, texts_of
-from formats.qlik_messages.versions import Refused, Version
+from formats.qlik_messages.versions import AvroReader, Refused, Version
 
 Vector = dict[str, Any]
 
-# What reads Avro comes with an issue of its own, which takes this away.
 WITH_AVRO = ("avro", "frame")
 
 
@@ -49,11 +48,13 @@ def metadata_of(given: Vector) -> list[Row] | None:
 
 def options_of(given: Vector) -> Options:
     """The decoder's arguments."""
-    return Options(given["key"], given["columns"], given.get("table"), given.get("schema"))
+    named = given.get("table"), given.get("schema"), given.get("avro_mask_byte_order", "big")
+    return Options(given["key"], given["columns"], *named)
 
 
-def decoded_of(given: Vector) -> Decoded:
-    return reference.decode(records_of(given["messages"]), metadata_of(given), options_of(given))
+def decoded_of(given: Vector, avro: AvroReader | None = None) -> Decoded:
+    records, metadata = records_of(given["messages"]), metadata_of(given)
+    return reference.decode(records, metadata, options_of(given), avro)
 
 
 def event_of(event: Row, columns: Vector) -> Vector:
@@ -68,12 +69,20 @@ def event_of(event: Row, columns: Vector) -> Vector:
     }
 
 
+def readers(vector: Vector) -> list[AvroReader | None]:
+    """What reads the Avro messages of a vector: fastavro, and the Python function."""
+    return [None] if is_json(vector) else [avro.opened, avro_function.Opened()]
+
+
 def check_messages(vector: Vector) -> None:
     """Messages make these events; what is no change and what is in quarantine are these."""
-    if not is_json(vector):
-        return
+    for reader in readers(vector):
+        check_messages_with(vector, reader)
+
+
+def check_messages_with(vector: Vector, avro: AvroReader | None) -> None:
     given, expect = vector["given"], vector["expect"]
-    decoded = decoded_of(given)
+    decoded = decoded_of(given, avro)
     by_sequence = {event["cdc_sequence"]: event for event in decoded.events}
     assert sorted(by_sequence) == sorted(event["cdc_sequence"] for event in expect["events"])
     for event in expect["events"]:
@@ -95,10 +104,13 @@ def version_of(version: Version) -> Vector:
 
 def check_versions(vector: Vector) -> None:
     """Metadata records tell these versions."""
-    if not is_json(vector):
-        return
+    for reader in readers(vector):
+        check_versions_with(vector, reader)
+
+
+def check_versions_with(vector: Vector, avro: AvroReader | None) -> None:
     expect = vector["expect"]
-    found = versions.read_versions(records_of(vector["given"]["metadata"]))
+    found = versions.read_versions(records_of(vector["given"]["metadata"]), avro)
     rows = [version_of(row) for row in found.rows]
     assert sorted(rows, key=str) == sorted(expect["rows"], key=str)
     assert sorted(found.no_ops) == sorted(expect["no_ops"])

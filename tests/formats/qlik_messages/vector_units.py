@@ -1,28 +1,24 @@
 """The dbt unit tests of the vectors: many of them in one relation, each with offsets of its own.
 
-A query with the decoder takes seconds before it begins. So vectors with the same arguments share a
-relation: their sequences, ids, tables and topics are made their own. Vectors that the reference
-then reads otherwise than alone go into another relation.
+Relations with Avro have their values as bytes, all others as text: then the queries are shorter.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
 
-from formats.qlik_messages import reference, vector_checks, versions
+from formats.qlik_messages import avro, versions
+from formats.qlik_messages.avro_vectors import AVRO_VECTORS
 from formats.qlik_messages.message import dump, envelope, headers
-from formats.qlik_messages.reference import Decoded, Options, Row
+from formats.qlik_messages.reference import Row
 from formats.qlik_messages.values import as_text, texts_of
-from formats.qlik_messages.vector_checks import is_json, positions_of, records_of, width_of
-
-STEP = 1000  # offsets of a vector: its number in the relation, and these
+from formats.qlik_messages.vector_checks import positions_of, records_of, width_of
+from formats.qlik_messages.weaving import STEP, Woven, apart, own_record
 
 TYPES = {
     "key": "string",
@@ -32,161 +28,29 @@ TYPES = {
     "offset": "bigint",
     "timestamp": "timestamp",
 }
+AS_TEXT = TYPES | {"value": "string"}
 
 
-def literal(name: str, value: Any) -> str:
+def literal(sql_type: str, value: Any) -> str:
     """A value of a record as SQL."""
     if value is None:
-        return f"cast(null as {TYPES[name]})"
-    if name == "value":
+        return f"cast(null as {sql_type})"
+    if sql_type == "binary":
         return f"X'{value.hex()}'"
-    if name == "timestamp":
+    if isinstance(value, bytes):
+        return f"cast(X'{value.hex()}' as string)"
+    if sql_type == "timestamp":
         return f"timestamp '{value:%Y-%m-%d %H:%M:%S.%f}Z'"
-    return f"cast('{value}' as {TYPES[name]})"
+    return f"cast('{value}' as {sql_type})"
 
 
-def records_sql(records: Sequence[Row], columns: Sequence[str] = tuple(TYPES)) -> str:
+def records_sql(records: Sequence[Row], types: Mapping[str, str] = TYPES) -> str:
     """Records as a query; a relation without records has one without a value."""
-    rows = [[literal(name, record.get(name)) for name in columns] for record in records or [{}]]
-    return rows_sql([f"`{name}`" for name in columns], rows)
-
-
-# ------------------------------------------------------------------------------- vectors as records
-
-
-@dataclass(frozen=True)
-class Woven:
-    """Vectors in one relation, and what the reference makes of it."""
-
-    vectors: Sequence[Vector]
-    records: Sequence[Row]
-    metadata: Sequence[Row] | None
-    options: Options
-    decoded: Decoded
-
-    def vector_of(self, offset: int | None) -> str:
-        return str(self.vectors[(offset or 0) // STEP]["id"])
-
-
-def own_text(text: str, number: int, has_own_table: bool) -> str:
-    """A JSON text with sequences, transactions, schema ids, and perhaps a table, of its own."""
-    text = re.sub(r"(?<!\d)(\d{16})0{4}(\d{15})(?!\d)", rf"\g<1>{number:04d}\g<2>", text)
-    text = re.sub(r'"0{4}([0-9A-F]{28})"', rf'"{number:04d}\g<1>"', text)
-    ids = r'(?i)("(?:schemaId|messageSchemaId|externalSchemaId)": ?")([^"]+")'
-    text = re.sub(ids, rf"\g<1>{number}/\g<2>", text)
-    return text.replace('"table":"CUST"', f'"table":"CUST{number}"') if has_own_table else text
-
-
-def own_record(record: Row, number: int, has_own_table: bool) -> Row:
-    """A record of a vector in the relation that all share."""
-    found = dict(record)
-    value = record["value"]
-    if value is not None and value.lstrip(b" \t\r\n").startswith(b"{"):
-        found["value"] = own_text(value.decode("latin-1"), number, has_own_table).encode("latin-1")
-    if record.get("offset") is not None:
-        found["offset"] = record["offset"] + STEP * number
-    if has_own_table and record.get("topic") is not None:
-        found["topic"] = f"cust{number}"  # which is what a relation with one table is without
-    elif record.get("topic") in ("t", "all"):
-        found["topic"] = f"{number}/{record['topic']}"
-    return found
-
-
-def weave(vectors: Sequence[Vector]) -> Woven:
-    """Vectors in one relation. One by itself stays as it is."""
-    given = vectors[0]["given"]
-    has_own_table = given.get("table") is None and given.get("metadata") is not None
-    records: list[Row] = []
-    metadata: list[Row] = []
-    for number, vector in enumerate(vectors):
-        own = vector["given"]
-        parts = [own["messages"], own["metadata"] if isinstance(own.get("metadata"), list) else []]
-        for into, part in zip((records, metadata), parts, strict=True):
-            rows = records_of(part)
-            if number:
-                rows = [own_record(one, number, has_own_table) for one in rows]
-            into += rows
-    told = metadata if isinstance(given.get("metadata"), list) else None
-    told = records if isinstance(given.get("metadata"), str) else told
-    options = vector_checks.options_of(given)
-    return Woven(vectors, records, told, options, reference.decode(records, told, options))
-
-
-def outcome(decoded: Decoded, records: Sequence[Row], number: int) -> list[Any]:
-    """What becomes of the records of a vector, without what is its own in a shared relation."""
-    first = STEP * number
-
-    def is_own(offset: int | None) -> bool:
-        return (offset or 0) // STEP == number
-
-    def sequence(text: str) -> str:
-        head, rest = text[:35], text[35:]
-        if number and head[16:20] == f"{number:04d}":  # or it is of another vector
-            head = f"{head[:16]}0000{head[20:]}"
-        return head + (f"{rest[:-19]}{int(rest[-19:]) - first}" if len(rest) == 31 else rest)
-
-    events = []
-    for event in decoded.events:
-        said = dict(event["cdc_metadata"])
-        if is_own(said["offset"]):
-            for name in ("topic", "schema_id"):
-                said[name] = said[name] is not None
-            said["offset"] = said["offset"] and said["offset"] - first
-            same = {name: sequence(event[name]) for name in ("cdc_sequence", "cdc_commit_sequence")}
-            transaction = event["cdc_transaction_id"]
-            same["cdc_transaction_id"] = transaction and transaction[4:]
-            events.append(event | same | {"cdc_metadata": said})
-    refused = [
-        ((records[place].get("offset") or 0) - first, reason)
-        for place, reason in decoded.quarantine
-        if is_own(records[place].get("offset"))
+    rows = [
+        [literal(sql_type, record.get(name)) for name, sql_type in types.items()]
+        for record in records or [{}]
     ]
-    no_ops = [place for place in decoded.no_ops if is_own(records[place].get("offset"))]
-    return [events, sorted(refused), len(no_ops)]
-
-
-def is_as_alone(woven: Woven, alone: Mapping[str, list[Any]]) -> bool:
-    """Whether each vector has the outcome that it has by itself."""
-    return all(
-        outcome(woven.decoded, woven.records, number) == alone[vector["id"]]
-        for number, vector in enumerate(woven.vectors)
-    )
-
-
-def signature(vector: Vector) -> str:
-    """What vectors in one relation have in common: the arguments, and where offsets are missing."""
-    given = vector["given"]
-    has_offset = all("offset" in one for one in given["messages"])
-    metadata = type(given.get("metadata")).__name__
-    named = [given.get("table"), given.get("schema")]
-    return json.dumps([given["key"], given["columns"], named, metadata, has_offset])
-
-
-def apart(vectors: Sequence[Vector]) -> list[Woven]:
-    """The relations, each with as many vectors as there can be."""
-    alike: dict[str, list[Vector]] = {}
-    alone: dict[str, list[Any]] = {}
-    for vector in vectors:
-        alike.setdefault(signature(vector), []).append(vector)
-        by_itself = weave([vector])
-        alone[vector["id"]] = outcome(by_itself.decoded, by_itself.records, 0)
-    found: list[Woven] = []
-    for members in alike.values():
-        whole = weave(members)
-        if is_as_alone(whole, alone):
-            found.append(whole)
-            continue
-        groups: list[Woven] = []
-        for vector in members:
-            for place, one in enumerate(groups):
-                woven = weave([*one.vectors, vector])
-                if is_as_alone(woven, alone):
-                    groups[place] = woven
-                    break
-            else:
-                groups.append(weave([vector]))
-        found += groups
-    return found
+    return rows_sql([f"`{name}`" for name in types], rows)
 
 
 # ------------------------------------------------------------------------------------- expectations
@@ -262,14 +126,19 @@ def unit_of(name: str, woven: Woven) -> UnitTest:
     """The unit test of a relation."""
     options, metadata = woven.options, woven.metadata
     has_offset = all("offset" in one for one in woven.records)
-    given = {
-        "messages": records_sql(woven.records if has_offset else []),
-        "messages_without_offset": records_sql(
-            [] if has_offset else woven.records, ("value", "timestamp")
-        ),
-        "metadata": records_sql([] if metadata is None else metadata),
+    messages = "messages_as_text" if woven.is_text else "messages"
+    messages = messages if has_offset else "messages_without_offset"
+    told = "metadata_as_text" if woven.is_text else "metadata"
+    told = messages if metadata is woven.records else told
+    records = {messages: woven.records} | ({} if metadata is None else {told: metadata})
+    types = {
+        "messages": TYPES,
+        "metadata": TYPES,
+        "messages_as_text": AS_TEXT,
+        "metadata_as_text": AS_TEXT,
+        "messages_without_offset": {name: AS_TEXT[name] for name in ("value", "timestamp")},
     }
-    told = None if metadata is None else "same" if metadata is woven.records else "own"
+    given = {one: records_sql(records.get(one, []), types[one]) for one in types}
     variables = {
         "qlik_given": {
             "key": list(options.key),
@@ -277,44 +146,19 @@ def unit_of(name: str, woven: Woven) -> UnitTest:
             "table": options.table,
             "schema": options.schema,
         },
-        "qlik_metadata": told,
-        "qlik_has_offset": has_offset,
+        "qlik_messages": messages,
+        "qlik_metadata": None if metadata is None else told,
         "qlik_vectors": [vector["id"] for vector in woven.vectors],
     }
+    if options.avro_mask_byte_order != "big":
+        variables["spark_cdc_qlik_avro_mask_byte_order"] = options.avro_mask_byte_order
     return UnitTest(name, "qlik_messages", given, expected_of(woven), variables)
 
 
 def message_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test events and quarantine of all vectors."""
-    groups = apart([vector for vector in vectors if is_json(vector)])
-    units = [unit_of(f"qlik_messages_{place}", one) for place, one in enumerate(groups, start=1)]
-    return [*units, avro_unit([vector for vector in vectors if not is_json(vector)])]
-
-
-def avro_unit(vectors: Sequence[Vector]) -> UnitTest:
-    """Test that Avro values are refused, as long as nothing reads them: one of each vector."""
-
-    def avro_of(vector: Vector) -> Row:
-        metadata = vector["given"].get("metadata")
-        messages = vector["given"]["messages"]
-        records = records_of([*messages, *(metadata if isinstance(metadata, list) else [])])
-        value = next(one["value"] for one in records if one["value"][:1] in (b"a", b"\x00"))
-        return {"value": value}
-
-    taken = [
-        {
-            "id": vector["id"],
-            "given": {"key": ["ID"], "columns": {"ID": "int"}, "messages": [{"value": None}]},
-        }
-        for vector in vectors
-    ]
-    records = [
-        avro_of(vector) | {"topic": "t", "partition": 0, "offset": STEP * number}
-        for number, vector in enumerate(vectors)
-    ]
-    options = Options(["ID"], {"ID": "int"})
-    decoded = reference.decode(records, None, options)
-    return unit_of("qlik_messages_avro", Woven(taken, records, None, options, decoded))
+    groups = apart([*vectors, *AVRO_VECTORS])
+    return [unit_of(f"qlik_messages_{place}", one) for place, one in enumerate(groups, start=1)]
 
 
 # ---------------------------------------------------------------------------------- schema versions
@@ -328,8 +172,8 @@ def version_units(vectors: Sequence[Vector]) -> list[UnitTest]:
             {"topic": "t", "partition": 0} | one | {"offset": place}
             for place, one in enumerate(records_of(vector["given"]["metadata"]))
         ]
-        records += [own_record(one, number, False) for one in rows]
-    found = versions.read_versions(records)
+        records += [own_record(one, number, f"{number}/{{}}".format) for one in rows]
+    found = versions.read_versions(records, avro.opened)
     expect: list[Row] = []
     for row in found.rows:
         number_of, _, schema_id = row.schema_id.rpartition("/")
@@ -411,7 +255,10 @@ def mask_units(vectors: Sequence[Vector]) -> list[UnitTest]:
             )
         expect.append(row)
     told = [{"value": dump(one).encode()} for one in metadata]
-    given = {"messages": records_sql(records), "metadata": records_sql(told)}
+    given = {
+        "messages_as_text": records_sql(records, AS_TEXT),
+        "metadata_as_text": records_sql(told, AS_TEXT),
+    }
     variables = {
         "qlik_columns": columns,
         "qlik_vectors": [vector["id"] for vector in vectors],

@@ -1,12 +1,12 @@
 """What the decoders must make of envelopes and metadata messages, in plain Python.
 
 Written to be read against section 4, "Schema versions", and rules 1 to 3 of section 3 of the
-format's reference. JSON only: an Avro value is `avro_unsupported`.
+format's reference. An Avro value is `avro_unsupported`, unless something is given that reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -25,11 +25,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A JSON message: the inner record, and the envelope if it has one."""
+    """A message: the inner record, and the envelope if it has one. Of an Avro message also the
+    namespace, and the fields of `data`, of the schema that wrote it."""
 
     is_metadata: bool
     record: Any
     envelope: Mapping[str, Any] | None
+    namespace: str | None = None
+    fields: Sequence[str] | None = None
 
 
 def is_frame(value: bytes) -> bool:
@@ -37,9 +40,14 @@ def is_frame(value: bytes) -> bool:
     return len(value) > 5 and value[0] == 0
 
 
+def is_avro(value: bytes) -> bool:
+    """Rule 2: an Avro envelope or a registry frame."""
+    return value.startswith(b"atMSG") or is_frame(value)
+
+
 def open_message(value: bytes) -> Message:
     """Rules 2 and 3."""
-    if value.startswith(b"atMSG") or is_frame(value):
+    if is_avro(value):
         raise Refused("avro_unsupported")
     if not value.lstrip(BLANKS.encode()).startswith(b"{"):
         raise Refused("bad_message")
@@ -110,6 +118,9 @@ class Version:
         schema, table = self.source_schema or None, self.source_table or None
         return schema and schema.lower(), table and table.lower()
 
+
+AvroReader = Callable[[bytes, Sequence[Version], datetime | None], Message]
+"""Reads an Avro message; given are the known versions, and the time of its first delivery."""
 
 COLUMN_MEMBERS = {
     "type": ("type", "string"),
@@ -250,13 +261,13 @@ class Versions:
         }
 
 
-def read_versions(records: Sequence[Record]) -> Versions:
-    """The table of schema versions (rules 1 and 4)."""
+def read_versions(records: Sequence[Record], avro: AvroReader | None = None) -> Versions:
+    """The table of schema versions (rules 1 and 4). ``avro``: what reads Avro messages."""
     found = Versions()
     by_content: dict[tuple[Any, ...], Version] = {}
     for place, record in enumerate(records):
         try:
-            version = version_of(record)
+            version = version_of(record, avro)
         except Refused as error:
             found.quarantine.append((place, error.args[0]))
             continue
@@ -274,12 +285,13 @@ def read_versions(records: Sequence[Record]) -> Versions:
     return found
 
 
-def version_of(record: Record) -> Version | None:
+def version_of(record: Record, avro: AvroReader | None = None) -> Version | None:
     """The version that a record tells; None: a tombstone or a data message."""
     value = record["value"]
     if value is None or is_frame(value) or value.startswith(b"atMSG\x04DT"):
         return None
-    message = open_message(value)
+    read = avro if is_avro(value) else None
+    message = read(value, [], None) if read else open_message(value)
     if message.is_metadata:
         return read_version(message.record, record.get("timestamp"))
     if message.envelope is None:

@@ -6,8 +6,10 @@ make of one table. What the task writes, and what happens on the way, is in :cla
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import chain
@@ -16,9 +18,11 @@ from typing import Any
 from simulation.database import EPOCH, RowChange, Table, Transaction, Values, Workload
 from simulation.oracle import Position
 
-from formats.qlik_messages import message, reference
+from formats.qlik_messages import avro, message, reference, versions
+from formats.qlik_messages.hostile_avro import hostile
 from formats.qlik_messages.message import Members, dump, json_value
 from formats.qlik_messages.reference import Options, Row
+from formats.qlik_messages.values import BadValue
 
 # Kafka has no message for a truncate.
 NOT_SENT = ("truncate", "reload")
@@ -52,7 +56,10 @@ class Style:
     share of the workload all is a load. ``reload``: a load lies between changes. ``again``: the
     share of changes that are sent again. ``twice``: the share of records that landed twice.
     ``columns``: what the relation has. ``bad``: how many malformed records of each kind of
-    :data:`BAD`.
+    :data:`BAD`. ``whole``: each image has all columns, as in Avro. ``avro``: messages are Avro with
+    the id of their schema (``id``), with the schema itself (``schema``), or behind the frame of a
+    registry (``frame``). ``in_avro``: the share of them, among those that are whole; others are
+    JSON. ``hostile``: how many Avro messages have one change of their bytes.
     """
 
     ids: str | None = "message"
@@ -74,11 +81,25 @@ class Style:
     columns: Sequence[str] = tuple(TYPES)
     value: str = "binary"
     bad: Mapping[str, int] = field(default_factory=dict)
+    whole: bool = False
+    avro: str | None = None
+    in_avro: float = 1.0
+    hostile: int = 0
 
     @property
     def is_faithful(self) -> bool:
         """Whether the records tell all that the database knows."""
-        return not self.lobs and not self.load_first and {"offset", "topic"} <= set(self.columns)
+        is_disturbed = self.lobs or self.load_first or self.hostile
+        return not is_disturbed and {"offset", "topic"} <= set(self.columns)
+
+    @property
+    def reads_avro(self) -> bool:
+        """Whether the decoder can read Avro messages."""
+        return self.value == "binary"
+
+    def is_in_avro(self, rng: random.Random) -> bool:
+        """Whether the next message is in Avro."""
+        return self.avro is not None and (self.in_avro == 1 or rng.random() < self.in_avro)
 
     @property
     def types(self) -> dict[str, str]:
@@ -231,16 +252,27 @@ class _Writer:
         for structure in self.structures:
             if structure.first == position:
                 self.structure = structure
+                is_frame = self.style.avro == "frame"
                 told = message.metadata(
-                    structure.schema_id,
+                    str(avro.frame_id(structure.schema_id)) if is_frame else structure.schema_id,
                     (SCHEMA, self.table.name),
                     structure.number,
                     structure.columns,
                     self.table.columns,
                     self.table.key,
                     BEGIN,
+                    json.dumps(self.schema(structure)),
                 )
                 self.told.append((len(self.sent), told))
+
+    def schema(self, structure: Structure) -> avro.Schema:
+        """The Avro schema of data messages."""
+        more = [
+            *(("schema", "table") if self.style.names else ()),
+            *(("externalSchemaId",) if self.style.ids == "external" else ()),
+        ]
+        named = (SCHEMA, self.table.name)
+        return avro.data_schema(structure.columns, self.table.columns, named, more)
 
     # images
 
@@ -276,11 +308,31 @@ class _Writer:
         return content
 
     def value(self, content: Members, structure: Structure) -> bytes:
-        """A whole message."""
-        if self.rng.random() < self.style.bare:
+        """A whole message; what cannot be written in Avro is JSON."""
+        is_bare = self.rng.random() < self.style.bare
+        if self.style.is_in_avro(self.rng):
+            images = [content.get(name) for name in ("data", "beforeData")]
+            if all(one is None or set(one) == set(structure.columns) for one in images):
+                with suppress(BadValue, KeyError, TypeError, ValueError):
+                    return self.avro_value(content, structure)
+            assert self.style.in_avro < 1, content
+        if is_bare:
             return dump(content).encode()
         schema_id = structure.schema_id if self.style.ids == "message" else None
         return dump(message.envelope(content, schema_id=schema_id)).encode()
+
+    def avro_record(self, content: Members, structure: Structure) -> bytes:
+        record = avro.record_of(content, self.table.columns, structure.columns)
+        return avro.written(self.schema(structure), record)
+
+    def avro_value(self, content: Members, structure: Structure) -> bytes:
+        """A whole message in Avro."""
+        inner = self.avro_record(content, structure)
+        if self.style.avro == "frame":
+            return avro.frame(inner, avro.frame_id(structure.schema_id))
+        if self.style.avro == "id":
+            return avro.envelope(inner, schema_id=structure.schema_id)
+        return avro.envelope(inner, schema=json.dumps(self.schema(structure)))
 
     def send(self, row_id: int, content: Members, key: str | None, is_change: bool) -> Sent:
         value, partition = self.value(content, self.structure), row_id % self.style.partitions
@@ -338,15 +390,20 @@ class _Writer:
             is_move = self.table.key_of(old) != self.table.key_of(new)
             if not is_move and rng.random() < 0.2:
                 before = None
-            if not is_move and rng.random() < self.style.absent:
+            can_lack = has_masks or not self.style.whole
+            if not is_move and can_lack and rng.random() < self.style.absent:
                 absent = [
                     name
                     for name in self.table.attributes
                     if name not in changed and name in names and rng.random() < 0.7
                 ]
                 names = [name for name in names if name not in absent]
-                is_left_out = not has_masks or rng.random() < 0.5
-                image, before = lacking(image, absent, is_left_out), lacking(before, absent, True)
+                is_left_out = not has_masks or (rng.random() < 0.5 and not self.style.whole)
+                is_whole = self.style.whole
+                image, before = (
+                    lacking(image, absent, is_left_out),
+                    lacking(before, absent, not is_whole),
+                )
         if change.operation == "delete":
             changed = list(self.table.key)
             image, before = self.deleted(image, "key" in self.style.columns)
@@ -365,7 +422,9 @@ class _Writer:
         assert image is not None
         key = {name: value for name, value in image.items() if name in self.table.key}
         nulls = {name: key.get(name) for name in image}
-        places = [(image, None), (key, None), (nulls, None), (None, image), (None, key)]
+        places = [(image, None), (nulls, None), (None, image)]
+        if not self.style.whole:
+            places += [(key, None), (None, key)]
         return self.rng.choice([*places, (None, None)] if has_key else places)
 
 
@@ -455,6 +514,8 @@ class _Bad:
             value = dump(message.envelope(_in_headers(content, externalSchemaId=None))).encode()
             return [Sent(value, 0, topic="elsewhere")]
         text = dump(message.envelope(content))
+        record = self.writer.avro_record(content, structure)
+        sound = avro.envelope(record, schema=json.dumps(self.writer.schema(structure)))
         values: dict[str, list[bytes]] = {
             "bad_message": _bad_messages(text, content, self.style.value == "string"),
             "unknown_message_type": [
@@ -472,9 +533,34 @@ class _Bad:
                 )
             ],
             "unknown_schema": [dump(message.envelope(content, schema_id="not told")).encode()],
+            "bad_avro": [
+                b"atMSG\x04MD\x00\x00\x00",
+                sound[:-1],
+                sound + b"\x00",
+                avro.envelope(record, schema="{}"),
+                avro.envelope(record + b"\x00", schema=json.dumps(self.writer.schema(structure))),
+            ],
             "avro_unsupported": [b"atMSG\x04MD\x00\x00\x00", b"\x00\x00\x00\x00\x12{}"],
         }
-        return [Sent(self.rng.choice(values[kind]), 0)]
+        in_avro = {
+            "unknown_message_type": [avro.envelope(record, "XX"), avro.envelope(record, "")],
+            "bad_metadata": [avro.envelope(record, "MD"), avro.envelope(b"\x00", "MD", "x", "{}")],
+            "unknown_schema": [
+                b"\x00\x00\x00\x00\x12{}",
+                avro.envelope(record),
+                avro.envelope(record, schema_id="not told"),
+            ],
+        }
+        more = in_avro.get(kind, []) if self.style.reads_avro else []
+        return [Sent(self.rng.choice(values[kind] + more), 0)]
+
+    def insert_hostile(self, topic: list[Sent | Members]) -> None:
+        """The Avro message of an update with one change of its bytes."""
+        content, structure, sent = self.update()
+        told = [dump(message.envelope(one, "MD")).encode() for _, one in self.writer.told]
+        known = versions.read_versions([{"value": value} for value in told]).rows
+        sound = self.writer.avro_value(content, structure)
+        topic.insert(topic.index(sent) + 1, Sent(hostile(sound, known, self.rng), 0))
 
     def _unsupported_layout(self, content: Members) -> Sequence[Members]:
         flat = _without(_without(content, "data"), "beforeData")
@@ -527,15 +613,17 @@ class _Bad:
 BAD = (
     *("bad_message", "unsupported_layout", "unknown_message_type", "bad_metadata"),
     *("unknown_schema", "unknown_table", "unknown_operation", "missing_data", "bad_change_seq"),
-    *("bad_mask", "bad_value", "null_key", "sequence_conflict", "avro_unsupported"),
+    *("bad_mask", "bad_value", "null_key", "sequence_conflict", "bad_avro", "avro_unsupported"),
 )
 
 
 def possible_bad(style: Style) -> list[str]:
-    """The kinds that there can be: a schema, or a table, is unknown only where one is asked for."""
+    """The kinds that there can be: a schema, or a table, is unknown only where one is asked for.
+    Avro is bad only where it is read."""
     without = {"unknown_schema"} if style.metadata is None else set()
     if not style.has_table:
         without.add("unknown_table")
+    without.add("avro_unsupported" if style.reads_avro else "bad_avro")
     return [kind for kind in BAD if kind not in without]
 
 
@@ -557,6 +645,8 @@ def write(
     bad = _Bad(writer)
     for kind in chain.from_iterable([kind] * count for kind, count in style.bad.items()):
         bad.insert(kind, topic)
+    for _ in range(style.hostile):
+        bad.insert_hostile(topic)
     for sent in [one for one in topic if isinstance(one, Sent) and one.is_change]:
         if rng.random() < style.again:
             topic.insert(rng.randrange(topic.index(sent) + 1, len(topic) + 1), sent)
@@ -576,7 +666,7 @@ def write(
         read,
         told,
         options,
-        reference.decode(read, told, options),
+        reference.decode(read, told, options, avro.opened if style.reads_avro else None),
         writer.workload if style.is_faithful else None,
         writer.positions if style.is_faithful else {},
     )
@@ -614,7 +704,9 @@ def landed(
             at += timedelta(milliseconds=1)  # later than what was written by the version before
             told = message.envelope(one, "MD", one["schemaId"])
             where = "metadata" if style.metadata == "own" else None
-            one = Sent(dump(told).encode(), 0, topic=where)
+            in_avro = style.is_in_avro(rng)
+            value = avro.metadata_envelope(one) if in_avro else dump(told).encode()
+            one = Sent(value, 0, topic=where)
             if style.metadata is None:
                 continue
         place = (one.topic or style.topic, one.partition)

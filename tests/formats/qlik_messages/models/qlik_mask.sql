@@ -1,5 +1,6 @@
 {#- The columns that a mask stands for, or why it is refused. The offset of a record is the place of its vector. -#}
-{%- set messages, metadata = source('qlik_messages', 'messages'), source('qlik_messages', 'metadata') -%}
+{%- set messages = source('qlik_messages', 'messages_as_text') -%}
+{%- set metadata = source('qlik_messages', 'metadata_as_text') -%}
 {%- set columns = var('qlik_columns', {'id': 'int'}) -%}
 {%- set vectors = [] -%}
 {%- for vector in var('qlik_vectors', ['vector']) -%}{%- do vectors.append("'" ~ vector ~ "'") -%}{%- endfor -%}

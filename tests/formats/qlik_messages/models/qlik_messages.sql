@@ -1,21 +1,27 @@
 {#- What the decoder makes of one relation with the messages of many vectors: events and quarantine. The offset of a
     record tells its vector. A vector without a result has a row that says so. -#}
-{%- set records = source('qlik_messages', 'messages') -%}
-{%- set without_offset = source('qlik_messages', 'messages_without_offset') -%}
-{%- set metadata = source('qlik_messages', 'metadata') -%}
-{%- set has_offset, told = var('qlik_has_offset', true), var('qlik_metadata', none) -%}
-{%- set messages = records if has_offset else without_offset -%}
+{%- set relations = {
+    'messages': source('qlik_messages', 'messages'),
+    'metadata': source('qlik_messages', 'metadata'),
+    'messages_as_text': source('qlik_messages', 'messages_as_text'),
+    'metadata_as_text': source('qlik_messages', 'metadata_as_text'),
+    'messages_without_offset': source('qlik_messages', 'messages_without_offset'),
+} -%}
+{%- set messages = relations[var('qlik_messages', 'messages')] -%}
 {%- set given = dict(
     var('qlik_given', {'key': ['ID'], 'columns': {'ID': 'int'}}),
-    metadata=messages if told == 'same' else metadata if told == 'own' else none
+    metadata=relations.get(var('qlik_metadata', none))
 ) -%}
 {%- set vectors = [] -%}
 {%- for vector in var('qlik_vectors', ['vector']) -%}{%- do vectors.append("'" ~ vector ~ "'") -%}{%- endfor -%}
 {%- set values, old_values = [], [] -%}
 {%- for name, data_type in given.columns.items() -%}
 {%- for into, value in [(values, '`' ~ name ~ '`'), (old_values, 'cdc_before.`' ~ name ~ '`')] -%}
-{%- set as_text = 'hex(' ~ value ~ ')' if data_type == 'binary' else 'cast(' ~ value ~ ' as string)' -%}
-{%- do into.append("'" ~ name ~ "', " ~ as_text) -%}
+{%- set as_text = {
+    'binary': 'hex(' ~ value ~ ')',
+    'timestamp': 'date_format(' ~ value ~ ", \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
+} -%}
+{%- do into.append("'" ~ name ~ "', " ~ as_text.get(data_type, 'cast(' ~ value ~ ' as string)')) -%}
 {%- endfor -%}
 {%- endfor -%}
 {%- set absent %}
