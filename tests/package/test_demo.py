@@ -46,8 +46,8 @@ FAMILIES = (
     "demo_groups",
     "demo_identities",
     "demo_articles",
-    "demo_erp",
-    "demo_invoices",
+    "demo_wms",
+    "demo_shipments__changes",
 )
 
 
