@@ -56,6 +56,7 @@ def write_project(project: Path) -> None:
     """Write the whole project into a folder."""
     project.mkdir(parents=True, exist_ok=True)
     shutil.copy(UNITS / "dbt_project.yml", project)
+    shutil.copytree(UNITS / "macros", project / "macros")
     shutil.copytree(UNITS / "models", project / "models")
     shutil.copytree(UNITS / "fixtures", project / "tests" / "fixtures")
     profile = (ROOT / "tests" / "consumer" / "profiles.yml").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def results(
     warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, dict[str, Any]]:
-    """Run the unit tests of this session in a warehouse without tables.
+    """Run the unit tests of this session, two at a time.
 
-    Unit tests of one model share a temporary view, so they run one after the other. Two processes
-    run different models at a time.
+    Each builds a table in the schema `units`, and drops it: see `tests/units/macros`.
     """
     project = tmp_path_factory.mktemp("units") / "units"
     write_project(project)
@@ -43,27 +41,17 @@ def results(
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.function is test_unit_test
     }
-    models = sorted({MODELS[name][0] for name in names})
-
-    def run(some: Sequence[str]) -> dict[str, dict[str, Any]]:
-        if not some:
-            return {}
-        chosen = [name for name in sorted(names) if MODELS[name][0] in some]
-        done = warehouse.dbt(
-            project,
-            *("test", "--threads", "1", "--select", *(f"test_name:{name}" for name in chosen)),
-            env={
-                "SPARK_CDC_SCHEMA": "units",
-                "DBT_TARGET_PATH": str(project / f"target_{some[0]}"),
-                "DBT_LOG_PATH": str(project / f"logs_{some[0]}"),
-            },
-            check=False,
-        )
-        return done.results()
-
-    with ThreadPoolExecutor() as pool:
-        first, second = pool.map(run, (models[0::2], models[1::2]))
-    return first | second
+    warehouse.sql(
+        "drop schema if exists units cascade",
+        f"create schema units location '{project}/tables'",
+    )
+    done = warehouse.dbt(
+        project,
+        *("test", "--threads", "2", "--select", *(f"test_name:{name}" for name in sorted(names))),
+        env={"SPARK_CDC_SCHEMA": "units"},
+        check=False,
+    )
+    return done.results()
 
 
 def test_unit_test(results: dict[str, dict[str, Any]], name: str) -> None:
