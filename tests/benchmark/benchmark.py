@@ -31,6 +31,8 @@ import increments
 import matplotlib
 import netiq
 import qlik
+import qlik_avro
+import raw_logs
 import raw_orders
 from matplotlib import pyplot
 from thrift_server import SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
@@ -216,7 +218,9 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += increments.as_markdown(figures["increments"])
+    lines += raw_logs.as_markdown(figures["raw_logs"])
     lines += gbase.as_markdown(figures["gbase"])
+    lines += qlik_avro.as_markdown(figures["qlik_avro"])
     lines += netiq.as_markdown(figures["netiq"])
     lines += db2.as_markdown(figures["db2"])
     lines += qlik.as_markdown(figures["qlik"])
@@ -273,6 +277,9 @@ def main() -> None:
     parser.add_argument(
         "--records", type=int, default=1_000_000, help="inserts in the GBase stream (1000000)"
     )
+    parser.add_argument(
+        "--tables", type=int, default=20, help="tables in an event log with a raw log (20)"
+    )
     parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
     given = parser.parse_args()
     out: Path = given.out.absolute()
@@ -280,7 +287,7 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
-    figures |= {"netiq": [], "db2": [], "qlik": []}
+    figures |= {"qlik_avro": [], "netiq": [], "db2": [], "qlik": [], "raw_logs": []}
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -289,8 +296,12 @@ def main() -> None:
                 increments.measure(table_format, given.rows, given.repeats, work)
             )
             write(figures, out)
+            figures["raw_logs"] += raw_logs.measure(table_format, given.rows, given.tables, work)
+            write(figures, out)
     say(f"decoding a GBase stream of {given.records:,} inserts")
     figures["gbase"] = gbase.measure(given.records, given.repeats, work)
+    write(figures, out)
+    figures["qlik_avro"] = qlik_avro.measure(min(given.records, 100_000), given.repeats)
     write(figures, out)
     figures["netiq"] = netiq.measure(given.rows, given.repeats, work)
     write(figures, out)

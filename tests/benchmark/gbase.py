@@ -131,7 +131,7 @@ AS_TEXT, AS_DECODED = DECODED.format("string", "string"), DECODED.format("decima
 
 def decode_batch(records: pa.Array) -> pa.Array:
     """Decode inserts, an array of binary, by the package's decoder of rows; gives structs."""
-    from spark_cdc_udfs.gbase.arrays import contents, windows
+    from spark_cdc_udfs.arrays import contents, windows
     from spark_cdc_udfs.gbase.layout import parse_layout
     from spark_cdc_udfs.gbase.records import PADDING, Records
     from spark_cdc_udfs.gbase.rows import decode_rows
