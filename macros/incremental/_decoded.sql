@@ -85,7 +85,7 @@
     model before this run, and `new_rows`, the new raw rows. -#}
 {%- macro _decoded(run, relation, more={}) -%}
     {%- set select = spark_cdc._part_of_decoder('cdc_incremental', run.call.builds, run.call.decoder) -%}
-    {{ return(select(dict(run.call.spec, relation=relation, batch=run.batch, **dict(more)))) }}
+    {{ return(select(dict(dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)))) }}
 {%- endmacro -%}
 
 {#- Builds the model from all rows that were read. Look-ups are asked again. -#}

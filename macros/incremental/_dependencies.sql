@@ -18,6 +18,7 @@
     {%- endif -%}
     {%- set kept_by = [given.get('group'), given.get('identity'), given.get('keeps')] -%}
     {%- if given.get('inputs') -%}{%- do kept_by.append(given.inputs) -%}{%- endif -%}
+    {%- if run.call.spec.input_values -%}{%- do kept_by.append(run.call.spec.input_values) -%}{%- endif -%}
     {%- set kept_by = local_md5(tojson(kept_by)) -%}
     {%- set is_regrouped = run.properties.get('spark_cdc.kept_by', kept_by) not in ('', kept_by) -%}
     {%- do run.update({
@@ -97,7 +98,9 @@ where cdc_group is not null
             ~ '\n    and cdc_group in (select cdc_group from ' ~ groups ~ ')' -%}
         {#- in a raw log the files have no ranges of the group, but of the column that it begins -#}
         {%- if run.logs and dependencies.prefix_of and run.call.spec.raw_columns[dependencies.prefix_of] | lower == 'string' -%}
-            {%- set in_groups = spark_cdc._quote(dependencies.prefix_of) ~ ' >= ' ~ spark_cdc._literal(bounds[0]) ~ '\n    and ' ~ in_groups -%}
+            {%- set range = spark_cdc._quote(dependencies.prefix_of) ~ ' >= ' ~ spark_cdc._literal(bounds[0]) -%}
+            {%- if run.call.spec.inputs -%}{%- set range = '(' ~ range ~ ' or cdc_input is not null)' -%}{%- endif -%}
+            {%- set in_groups = range ~ '\n    and ' ~ in_groups -%}
         {%- endif -%}
     {%- endif -%}
     {%- set has_no_group = not run.logs or dependencies.identity or bounds[2] -%}

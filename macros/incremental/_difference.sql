@@ -113,6 +113,11 @@ with entries as (
 rows_to_decode as (
     select distinct {{ spark_cdc.raw_json(run.call.spec.raw_columns) | indent(4) }} as cdc_raw
     from {{ rows }}
+    {%- for input in run.call.spec.quarantined_inputs or [] %}
+    union all
+    select distinct {{ spark_cdc.raw_json(spark_cdc._delivered_columns_of_input(run.call.spec, input)) | indent(4) }} as cdc_raw
+    from {{ spark_cdc._inputs_of(run, {run.to_decode: none})[input] }}
+    {%- endfor %}
 )
 
 select

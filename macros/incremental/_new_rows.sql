@@ -113,6 +113,13 @@ where cdc_number <= cdc_times
 
 {#- Writes the stored rows and the new ones into another table, with the values of the present dependencies. -#}
 {%- macro _regroup_raw_rows(run) -%}
+    {%- if run.call.spec.input_values -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', this ~ ' has kept rows of ' ~ run.call.spec.inputs.keys() | join(', ') ~ ' with values that the call now computes in another way',
+            '--full-refresh, which builds the model again from the rows that the relations have now',
+            'dbt run --full-refresh --select ' ~ model.name
+        ) }}
+    {%- endif -%}
     {%- set kept, regrouped = run.raw, spark_cdc._side_table('raw_' ~ run.suffix) -%}
     {%- set names = spark_cdc._column_list(run.raw_columns) ~ ', cdc_hash_1, cdc_hash_2' -%}
     {%- set sql -%}

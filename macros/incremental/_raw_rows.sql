@@ -15,7 +15,7 @@
     left out of the hash, so a column that is added later does not change old rows. A nested value is hashed as JSON,
     including its NULLs. A varchar is stored as a string, so that it may become longer. -#}
 {%- macro _delivered(run, relation) -%}
-    {%- set values = spark_cdc._hashed_values(run.raw_columns) -%}
+    {%- set values = spark_cdc._hashed_values(spark_cdc._delivered_columns(run)) -%}
 select
     {%- for name, data_type in run.raw_columns.items() %}
         {%- set column = spark_cdc._quote(name) %}
@@ -87,8 +87,9 @@ end
     {%- do selects.append('select ' ~ columns | join(', ') ~ ' from ' ~ spec.relation ~ condition) -%}
     {%- for input, relation in spec.inputs.items() -%}
         {%- set values = {'cdc_input': spark_cdc._literal(input)} -%}
+        {%- set computed = (spec.input_values or {})[input] or {} -%}
         {%- for name in spec.input_columns[input] -%}
-            {%- do values.update({spark_cdc._name_in_input(input, name): spark_cdc._quote(name)}) -%}
+            {%- do values.update({spark_cdc._name_in_input(input, name): computed[name] or spark_cdc._quote(name)}) -%}
         {%- endfor -%}
         {%- set columns = [] -%}
         {%- for name in run.raw_columns -%}{%- do columns.append((values[name] or 'null') ~ ' as ' ~ spark_cdc._quote(name)) -%}{%- endfor -%}
@@ -117,6 +118,37 @@ end
         {%- endfor -%}
     {%- endfor -%}
     {{ return(columns) }}
+{%- endmacro -%}
+
+{#- The columns of the kept rows that were delivered. Others are computed of them: the spec's `input_values`. -#}
+{%- macro _delivered_columns(run) -%}
+    {%- set columns = dict(run.raw_columns) -%}
+    {%- for input, values in (run.call.spec.input_values or {}).items() -%}
+        {%- for name in values -%}{%- do columns.pop(spark_cdc._name_in_input(input, name)) -%}{%- endfor -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro -%}
+
+{%- macro _delivered_columns_of_input(spec, input) -%}
+    {%- set columns = dict(spec.input_columns[input]) -%}
+    {%- for name in (spec.input_values or {})[input] or {} -%}{%- do columns.pop(name) -%}{%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro -%}
+
+{#- The inputs as the decoder reads them where no rows are kept: a dict of name -> relation, with the values that are computed. -#}
+{%- macro _inputs_as_given(spec) -%}
+    {%- set inputs = {} -%}
+    {%- for input, relation in spec.inputs.items() -%}
+        {%- set values = [] -%}
+        {%- for name, value in ((spec.input_values or {})[input] or {}).items() -%}
+            {%- do values.append((value | indent(8)) ~ ' as ' ~ name) -%}
+        {%- endfor -%}
+        {%- do inputs.update({
+            input: '(\n    select\n        *,\n        ' ~ values | join(',\n        ') ~ '\n    from ' ~ relation ~ '\n) as ' ~ input if values
+                else relation
+        }) -%}
+    {%- endfor -%}
+    {{ return(inputs) }}
 {%- endmacro -%}
 
 {%- macro _name_in_input(input, name) -%}

@@ -5,8 +5,7 @@
     as before image. With `as_delivered` they end in `judged`: every raw row, and the reason why it is in quarantine. -#}
 {%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
     {%- set headers = spec.headers -%}
-    {%- set names = spec.columns | list -%}
-    {%- set casts, bad_values, null_keys, collated = [], [], [], [] -%}
+    {%- set row = spark_cdc._qlik_row_of(spec, spec.sources, spec.raw_columns) -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -26,40 +25,21 @@ with raw as (
         {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers %}
         {{ spark_cdc._bytewise(spark_cdc._quote(headers[header]), spec.raw_columns[headers[header]]) }} as cdc_{{ header }},
         {%- endfor %}
-        named_struct(
-            {%- for name in names %}
-            {%- set there = spark_cdc._quote(spec.sources[name]) %}
-            {%- set type_there = spec.raw_columns[spec.sources[name]] %}
-            {%- set value = spark_cdc._typed(there, type_there, spec.columns[name]) %}
-            {%- if value != there %}
-                {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') %}
-                {%- do bad_values.append({
-                    'name': name, 'type': spec.columns[name],
-                    'is_bad': there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null',
-                    'text': spark_cdc._as_text(there, type_there),
-                }) %}
-            {%- endif %}
-            {%- if ' collate ' in spec.columns[name] | lower %}
-                {%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) %}
-            {%- endif %}
-            {%- if name in spec.key and not spec.null_keys %}{% do null_keys.append(value ~ ' is null') %}{% endif %}
-            {{ spark_cdc._literal(name) }}, {{ value | indent(12) }}{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as cdc_row,
-        {{ casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
+        {{ row.fields | indent(8) }} as cdc_row,
+        {{ row.casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         -- here: if this is a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
-        {{ null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
+        {{ row.null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
         {%- if as_delivered %}
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
         case
             when cdc_has_bad_value
-                then {{ spark_cdc._bad_value_detail(bad_values) | indent(16) }}
+                then {{ spark_cdc._bad_value_detail(row.bad_values) | indent(16) }}
         end as cdc_bad_values,
         {%- endif %}
-        {%- if collated %}
+        {%- if row.collated %}
         -- texts that are equal in their collation make different rows
         array(
-            {{ collated | join(',\n') | indent(12) }}
+            {{ row.collated | join(',\n') | indent(12) }}
         ) as cdc_bytes,
         {%- endif %}
         -- together with the columns above, this identifies a repeated delivery

@@ -80,12 +80,36 @@ end
     {%- endif -%}
 {%- endmacro -%}
 
+{#- The row of the table that a raw row holds: `fields`, a struct. `sources` names the columns in the raw row, `types` has their
+    types. `casts` and `null_keys` are conditions on the raw row: a value is not of its type, or a column of the key is NULL.
+    `bad_values` tells of the former; `collated` are texts as bytes, if their columns have a collation. -#}
+{%- macro _qlik_row_of(spec, sources, types) -%}
+    {%- set fields, casts, bad_values, null_keys, collated = [], [], [], [], [] -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- set value = 'cast(null as ' ~ spark_cdc._spaced(data_type) ~ ')' -%}
+        {%- if name in sources -%}
+            {%- set there, type_there = spark_cdc._quote(sources[name]), types[sources[name]] -%}
+            {%- set value = spark_cdc._typed(there, type_there, data_type) -%}
+            {%- if value != there -%}
+                {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') -%}
+                {%- do bad_values.append({
+                    'name': name, 'type': data_type, 'text': spark_cdc._as_text(there, type_there),
+                    'is_bad': there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null',
+                }) -%}
+            {%- endif -%}
+            {%- if ' collate ' in data_type | lower -%}{%- do collated.append(spark_cdc._bytewise(value, data_type)) -%}{%- endif -%}
+            {%- if name in spec.key and not spec.null_keys -%}{%- do null_keys.append(value ~ ' is null') -%}{%- endif -%}
+        {%- endif -%}
+        {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
+    {%- endfor -%}
+    {{ return({
+        'fields': spark_cdc._call('named_struct', fields), 'casts': casts, 'bad_values': bad_values, 'null_keys': null_keys,
+        'collated': collated,
+    }) }}
+{%- endmacro -%}
+
 {#- The text that explains the reason to a person. -#}
 {%- macro _qlik_detail(spec) -%}
-    {%- set nulls = [] -%}
-    {%- for name in spec.key -%}
-        {%- do nulls.append('if(cdc_row.' ~ spark_cdc._quote(name) ~ ' is null, ' ~ spark_cdc._literal(name) ~ ', null)') -%}
-    {%- endfor -%}
 case cdc_reason
     when 'bad_change_seq' then concat('change_seq is ', coalesce(cdc_change_seq, 'NULL'))
     when 'unknown_operation'
@@ -106,18 +130,27 @@ case cdc_reason
     when 'sequence_conflict' then concat('another row has change_seq ', cdc_change_seq)
     when 'orphan_before_image' then concat('no update has change_seq ', cdc_change_seq)
     when 'null_key'
-        then concat(
-            array_join(
-                filter(
-                    array(
-                        {{ nulls | join(',\n') | indent(24) }}
-                    ),
-                    name -> name is not null
-                ),
-                ', '
-            ),
-            ' of the key is NULL'
-        )
+        then {{ spark_cdc._qlik_null_key_detail(spec) | indent(8) }}
     when 'bad_value' then cdc_bad_values
 end
+{%- endmacro -%}
+
+{#- The columns of the key that are NULL. -#}
+{%- macro _qlik_null_key_detail(spec) -%}
+    {%- set nulls = [] -%}
+    {%- for name in spec.key -%}
+        {%- do nulls.append('if(cdc_row.' ~ spark_cdc._quote(name) ~ ' is null, ' ~ spark_cdc._literal(name) ~ ', null)') -%}
+    {%- endfor -%}
+concat(
+    array_join(
+        filter(
+            array(
+                {{ nulls | join(',\n') | indent(16) }}
+            ),
+            name -> name is not null
+        ),
+        ', '
+    ),
+    ' of the key is NULL'
+)
 {%- endmacro -%}

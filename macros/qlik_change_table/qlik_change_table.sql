@@ -1,12 +1,14 @@
 {#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
 {%- macro qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    qlik_sparse_updates=none, null_keys=false
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
+    {%- for there in (relation, full_load) if there is not none and spark_cdc._is_untold(there) -%}
+        {{ return(spark_cdc._untold(there)) }}
+    {%- endfor -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
-        relation, key, columns, header_prefix, mask_byte_order, header_columns, qlik_sparse_updates, null_keys
+        relation, key, columns, header_prefix, mask_byte_order, header_columns, full_load, full_load_at, qlik_sparse_updates, null_keys
     ) -%}
     {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}
@@ -100,6 +102,11 @@ paired as (
     from side_by_side
     where not cdc_is_before
 )
+{%- if spec.inputs.full_load -%}
+,
+
+{{ spark_cdc._qlik_loads(spec) }}
+{%- endif %}
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -112,6 +119,10 @@ paired as (
     'cdc_before': 'cdc_before',
     'cdc_metadata': spec.metadata,
 }, 'paired', table) }}
+    {%- if spec.inputs.full_load %}
+union all
+{{ spark_cdc._qlik_select_loads(spec) }}
+    {%- endif %}
 {%- endmacro -%}
 
 
@@ -134,6 +145,11 @@ if(
 {#- The rows that are not events, for `quarantine`. -#}
 {%- macro _quarantine_qlik_change_table(spec) -%}
 {{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
+{%- if spec.inputs.full_load -%}
+,
+
+{{ spark_cdc._qlik_load_rows(spec, as_delivered=true) }}
+{%- endif %}
 
 select
     'qlik_change_table' as cdc_source,
@@ -142,28 +158,49 @@ select
     cdc_raw as raw
 from judged
 where cdc_reason is not null
+    {%- if spec.inputs.full_load %}
+union all
+select
+    'qlik_change_table' as cdc_source,
+    cdc_reason as reason,
+    cdc_detail as detail,
+    cdc_raw as raw
+from load_rows
+where cdc_reason is not null
+    {%- endif %}
 {%- endmacro -%}
 
 
 {#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
 {%- macro _raw_counts_qlik_change_table(spec) -%}
 {{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
+{%- if spec.inputs.full_load -%}
+,
+
+{{ spark_cdc._qlik_load_rows(spec) }},
+
+every_row as (
+    select cdc_reason from judged
+    union all
+    select cdc_reason from load_rows
+)
+{%- endif %}
 
 select
     count(*) as raw_rows,
     count_if(cdc_reason is null) as used_rows,
     cast(0 as bigint) as no_op_rows,
     count_if(cdc_reason is not null) as quarantined_rows
-from judged
+from {{ 'every_row' if spec.inputs.full_load else 'judged' }}
 {%- endmacro -%}
 
 
 {#- The rows of a change sequence, and of a transaction, have the same time part. -#}
 {%- macro _dependencies_qlik_change_table(spec) -%}
-    {{ return({
+    {{ return(dict({
         'group': 'left(cast(' ~ spark_cdc._quote(spec.headers['change_seq']) ~ ' as string), 16)',
         'event_group': 'left(cdc_sequence, 16)',
         'is_prefix': true,
         'prefix_of': spec.headers['change_seq'],
-    }) }}
+    }, **spark_cdc._qlik_dependencies_of_loads(spec))) }}
 {%- endmacro -%}

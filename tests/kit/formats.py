@@ -53,6 +53,7 @@ class Case:
     ``cdc_metadata``. ``quarantine``: the reasons, one for each delivery of a bad row.
     ``workload``, ``positions``: given if the raw rows contain everything that the database knows.
     Then the current state follows from the states of the database alone.
+    ``counted``: the relations besides ``raw`` whose rows are in ``raw_counts``.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Case:
     raw_counts: dict[str, int]
     workload: Workload | None = None
     positions: Mapping[int, Position] = field(default_factory=dict)
+    counted: Collection[str] = ()
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,8 @@ class Project:
 def check_case(case: Case) -> None:
     """The expected rows of a format's folder follow from the simulated database, and add up."""
     counts = dict(case.raw_counts)
-    assert counts["raw_rows"] == len(case.relations["raw"].rows)
+    counted = [case.relations[name] for name in ("raw", *case.counted)]
+    assert counts["raw_rows"] == sum(len(relation.rows) for relation in counted)
     assert counts.pop("raw_rows") == sum(counts.values())
     if case.workload is not None:
         assert oracle.current_state(case.workload, positions=case.positions) == (

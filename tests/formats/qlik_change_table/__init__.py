@@ -11,7 +11,7 @@ from kit.formats import Case, Deliveries, Format, Relation
 from kit.landing import batches
 from simulation import database
 
-from formats.qlik_change_table import generic_tests, vector_units, writer
+from formats.qlik_change_table import generic_tests, loads, vector_units, writer
 from formats.qlik_change_table.writer import Delivery, Layout
 
 DECODER = "qlik_change_table"
@@ -111,23 +111,72 @@ def cases(seed: int) -> Iterator[Case]:
     entangled = {key for (key, _), times in touched.items() if times > 1}
     assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
     yield plain
+    yield loaded_case(seed, "loaded", database.ORDERS, ["order_id", "amount"])
+    yield loaded_case(seed, "loaded_positions", database.POSITIONS, [])
+
+
+LOADED = ", full_load={full_load}, full_load_at='load_time'"
+
+
+def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str]) -> Case:
+    """A change table with three full loads. Between two of them changes are lost."""
+    rng = random.Random(f"{seed} {name}")
+    workload = database.generate(table, rng, transactions=60, key_space=40)
+    written = writer.write(workload, rng, delivery=Delivery(duplicates=0.1, shuffle=True))
+    made = loads.write(workload, written, rng, as_text=as_text)
+    lost, _ = loads.lost_between(workload, written, made[1], made[2])
+    rows = [row for row in written.rows if row["header__change_seq"] not in lost]
+    events = [one for one in written.events if one["cdc_sequence"] not in lost]
+    loaded = [row for load in made for row in load.rows]
+    quarantine = [reason for load in made for reason in load.quarantine]
+    return Case(
+        name=name,
+        table=table,
+        relations={
+            "raw": Relation(written.columns, rows),
+            "full_load": Relation(loads.columns_of(table, as_text), loaded),
+        },
+        arguments=f"key={list(table.key)}{LOADED}",
+        events=[
+            {name: value for name, value in one.items() if name != "cdc_metadata"}
+            for one in [*events, *(event for load in made for event in load.events)]
+        ],
+        quarantine=quarantine,
+        raw_counts={
+            "raw_rows": len(rows) + len(loaded),
+            "used_rows": len(rows) + len(loaded) - len(quarantine),
+            "no_op_rows": 0,
+            "quarantined_rows": len(quarantine),
+        },
+        counted=("full_load",),
+    )
 
 
 def deliveries(rng: random.Random) -> Deliveries:
-    """Shuffled and repeated rows in three batches; rows that were read leave before the last."""
+    """Shuffled and repeated rows in three batches, and three loads, the last one in two parts.
+
+    Rows that were read leave both relations before the last batch.
+    """
     layout = Layout()
     bad = dict.fromkeys(writer.possible_bad_rows(layout), 2)
     delivery = Delivery(interleave="any", duplicates=0.1, bad_rows=bad)
     table = rng.choice((database.ORDERS, database.POSITIONS))
     workload = database.generate(table, rng, transactions=80)
     written = writer.write(workload, rng, layout, delivery)
+    first, second, third = loads.write(workload, written, rng)
+    # the first load arrives late, and has a repeated row; the third one in two parts
+    landed = [second.rows, first.rows + first.rows[:1] + third.rows[:-4], third.rows[-4:]]
     return Deliveries(
         name="change_table",
         table=table,
-        columns={"raw": written.columns},
-        arguments=f"key={list(table.key)}",
-        batches=[{"raw": list(map(dict, part))} for part in batches(written.rows, rng, 3)],
+        columns={"raw": written.columns, "full_load": loads.columns_of(table)},
+        arguments=f"key={list(table.key)}{LOADED}",
+        batches=[
+            {"raw": list(map(dict, part)), "full_load": list(map(dict, loaded))}
+            for part, loaded in zip(batches(written.rows, rng, 3), landed, strict=True)
+        ],
         leaves=(2,),
+        inputs=("full_load",),
     )
 
 
@@ -149,6 +198,11 @@ DECLARED: dict[str, dict[str, str | None]] = {
     "broken_name": HEADERS | {"id": "int", "order\nno": "string"},
     "numbered": HEADERS | {"id": "NUMBER(10)"},
     "packed": HEADERS | {"id": "int", "due": "int", "at": "date", "flag": "boolean"},
+    "loaded": TABLE | {"load_time": "timestamp"},
+    "loaded_headers": TABLE | {"header__CHANGE_seq": "string"},
+    "loaded_reserved": TABLE | {"cdc_batch": "string"},
+    "loaded_alike": TABLE | {"NOTE": "string"},
+    "loaded_dates": {"id": "date", "note": "string"},
     "no_headers": TABLE,
     "no_operation": {"header__change_seq": "string", **TABLE},
     "headers_only": HEADERS,
@@ -185,6 +239,16 @@ WRONG_CALLS = [
     ("has_field_variant, key=['id']", "is of type struct<`a`: variant not null>, which has no"),
     ("ct, key=['id'], qlik_sparse_updates='false'", "qlik_sparse_updates is false"),
     ("ct, key=['id'], null_keys='yes'", "null_keys is yes"),
+    ("ct, key=['id'], full_load='erp.orders'", "the relation is a text, erp.orders"),
+    ("ct, key=['id'], full_load=loaded, full_load_at=7", "full_load_at is 7"),
+    ("ct, key=['id'], full_load=loaded, full_load_at=' '", "full_load_at is empty"),
+    ("ct, key=['id'], full_load_at='at'", "full_load_at is at and full_load is none"),
+    ("ct, key=['id'], full_load=loaded_headers", "has the column header__CHANGE_seq, which"),
+    ("ct, key=['id'], full_load=loaded_reserved", "has the column cdc_batch, which begins with"),
+    ("ct, key=['id'], full_load=loaded_alike", "full_load names the column note, but two columns"),
+    ("ct, key=['id'], full_load=loaded_dates", "the column id of full_load is date and shall be"),
+    ("ct, key=['id'], full_load=undeclared", "neither exists nor has declared"),
+    ("packed, ['id'], full_load=no_headers, columns={'due': 'int'}", "key names the column id"),
     ("ct, key=['id'], qlik_sparse_updates=1", "qlik_sparse_updates is 1"),
     ("ct, key=['id'], qlik_sparse_updates='note'", "qlik_sparse_updates is note"),
     (

@@ -1,0 +1,226 @@
+{#- The rows that tasks loaded in full: the argument `full_load`. Each load is one transaction at the time of the load, before
+    all changes at that time: a truncate if `full_load_at` is given, then a load event for each row. -#}
+
+{#- What the spec has of full loads, checked. The time of the load is kept with each row, as cdc_load_at. -#}
+{%- macro _qlik_spec_of_loads(me, full_load, full_load_at, key, columns, change_seq) -%}
+    {%- set example = "full_load=source('erp', 'orders'), full_load_at='load_time'" -%}
+    {%- if full_load_at is not none and (full_load is none or full_load_at is not string or not full_load_at | trim) -%}
+        {{ spark_cdc._stop(
+            me, 'full_load_at is ' ~ (full_load_at | trim or 'empty') ~ (' and full_load is none' if full_load is none),
+            'an SQL expression over the rows of full_load that gives the time of the load, or none', example
+        ) }}
+    {%- elif full_load is none -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set there, sources = spark_cdc._raw_columns_in(full_load), {} -%}
+    {%- do spark_cdc._check_table_columns(me, {}, there, example) -%}
+    {%- for name in there if (name | lower).startswith('cdc_') or name | lower == change_seq | lower -%}
+        {{ spark_cdc._stop(
+            me, full_load ~ ' has the column ' ~ name ~ ', which begins with cdc_ or is in change tables only',
+            'full_load with the columns of the loaded table: leave others out in a view',
+            'create view orders_loaded as select * except (' ~ name ~ ') from …'
+        ) }}
+    {%- endfor -%}
+    {%- for name, data_type in columns.items() -%}
+        {%- set spelled = [] -%}
+        {%- for column in there if column | lower == name | lower -%}{%- do spelled.append(column) -%}{%- endfor -%}
+        {%- if name in key or spelled | length > 1 -%}
+            {%- do spark_cdc._resolve_names(me, 'full_load', [name], there | list, example) -%}
+        {%- endif -%}
+        {%- if spelled -%}
+            {%- do spark_cdc._check_cast(me, spelled[0] ~ ' of full_load', there[spelled[0]], data_type) -%}
+            {%- do sources.update({name: spelled[0]}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- set values = {'cdc_load_at': spark_cdc._qlik_time_of_load(full_load_at, there)} if full_load_at is not none else {} -%}
+    {{ return({
+        'inputs': {'full_load': full_load},
+        'input_columns': {'full_load': dict(there, **({'cdc_load_at': 'timestamp'} if values else {}))},
+        'input_values': {'full_load': values},
+        'quarantined_inputs': ['full_load'],
+        'load_sources': sources,
+        'full_load_at': full_load_at,
+    }) }}
+{%- endmacro -%}
+
+{#- The time of a load as a timestamp. A time without a zone is in UTC. -#}
+{%- macro _qlik_time_of_load(full_load_at, there) -%}
+    {%- set column = spark_cdc._qlik_column_of_load_time(full_load_at, there) -%}
+    {%- if column -%}
+        {{ return(spark_cdc._typed(spark_cdc._quote(column), there[column], 'timestamp')) }}
+    {%- endif -%}
+    {#- the line break ends a comment -#}
+    {%- set given = '(' ~ full_load_at | trim ~ ('\n)' if '--' in full_load_at else ')') -%}
+    {{ return(
+        'case\n    when typeof' ~ given ~ " = 'timestamp' then try_cast(" ~ given ~ ' as timestamp)\n    else '
+        ~ (spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp') | indent(8)) ~ '\nend'
+    ) }}
+{%- endmacro -%}
+
+{#- The column of the loaded table that `full_load_at` is; none for another expression. -#}
+{%- macro _qlik_column_of_load_time(full_load_at, there) -%}
+    {%- for name in there if (full_load_at or '') | trim | lower in (name | lower, spark_cdc._quote(name) | lower) -%}
+        {{ return(name) }}
+    {%- endfor -%}
+    {{ return(none) }}
+{%- endmacro -%}
+
+{#- The first 35 characters of the sequences of a load, as `change_seq` has them: its time to hundredths of a second, zeros. -#}
+{%- macro _qlik_load_digits(spec, load_at) -%}
+    {%- if spec.full_load_at is none -%}
+        {{ return("'" ~ '0' * 16 ~ "'") }}
+    {%- endif -%}
+    {{ return(
+        'case\n    when\n        ' ~ (spark_cdc._is_local_time(load_at) | indent(8)) ~ '\n        then '
+        ~ (spark_cdc._call('left', [spark_cdc._time_digits(load_at), '16']) | indent(8)) ~ '\nend'
+    ) }}
+{%- endmacro -%}
+
+{#- A CTE: the rows of all loads, with the reason if a row is in quarantine. -#}
+{%- macro _qlik_load_rows(spec, as_delivered=false) -%}
+    {%- set there = spec.input_columns.full_load -%}
+    {%- set row = spark_cdc._qlik_row_of(spec, spec.load_sources, there) -%}
+    {%- set raw_columns = dict(there) -%}
+    {%- do raw_columns.pop('cdc_load_at', none) -%}
+load_rows as (
+    select
+        {{ row.fields | indent(8) }} as cdc_row,
+        {{ spark_cdc._qlik_load_digits(spec, 'cdc_load_at') | indent(8) }} as cdc_load_digits,
+        {%- if spec.full_load_at is not none %}
+        cdc_load_at,
+        {%- endif %}
+        {%- if row.collated %}
+        array(
+            {{ row.collated | join(',\n') | indent(12) }}
+        ) as cdc_bytes,
+        {%- endif %}
+        case
+            when cdc_load_digits is null then 'bad_load_time'
+            {%- if row.casts %}
+            when
+                {{ row.casts | join('\nor ') | indent(16) }}
+                then 'bad_value'
+            {%- endif %}
+            {%- if row.null_keys %}
+            when
+                {{ row.null_keys | join('\nor ') | indent(16) }}
+                then 'null_key'
+            {%- endif %}
+        end as cdc_reason
+        {%- if as_delivered -%}
+        ,
+        case cdc_reason
+            when 'bad_load_time' then {{ spark_cdc._qlik_load_time_detail(spec) | indent(16) }}
+            when 'bad_value'
+                then {{ spark_cdc._bad_value_detail(row.bad_values) | indent(16) }}
+            when 'null_key'
+                then {{ spark_cdc._qlik_null_key_detail(spec) | indent(16) }}
+        end as cdc_detail,
+        {{ spark_cdc.raw_json(raw_columns) | indent(8) }} as cdc_raw
+        {%- endif %}
+    from {{ spec.inputs.full_load | string | indent(4) }}
+)
+{%- endmacro -%}
+
+{#- What quarantine says of the time of a load: its value if `full_load_at` is a column. -#}
+{%- macro _qlik_load_time_detail(spec) -%}
+    {%- set column = spark_cdc._qlik_column_of_load_time(spec.full_load_at, spec.input_columns.full_load) -%}
+    {%- if not column -%}
+        {{ return(spark_cdc._literal('full_load_at gives no time of the years 1 to 9999: ' ~ (spec.full_load_at or '') | trim)) }}
+    {%- endif -%}
+    {%- set value = spark_cdc._as_text(spark_cdc._quote(column), spec.input_columns.full_load[column]) -%}
+    {{ return(spark_cdc._call('concat', [
+        spark_cdc._literal(column ~ ' is '), spark_cdc._call('coalesce', [value, "'NULL'"]), "', which is no time of the years 1 to 9999'"
+    ])) }}
+{%- endmacro -%}
+
+{#- CTEs to `load_events`: the truncate of each load, and its rows. Of several rows with one key the greatest is taken. -#}
+{%- macro _qlik_loads(spec) -%}
+    {%- set has_times = spec.full_load_at is not none -%}
+    {%- set has_bytes = spark_cdc._qlik_row_of(spec, spec.load_sources, spec.input_columns.full_load).collated | length > 0 -%}
+    {%- set key, group = {}, ['cdc_load_digits'] -%}
+    {%- for name in spec.key -%}
+        {%- do key.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}
+        {%- do group.append('cdc_row.' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+{{ spark_cdc._qlik_load_rows(spec) }},
+
+-- one row for each load and key
+loads as (
+    select
+        cdc_load_digits,
+        {{ 'max(struct(cdc_row, cdc_bytes)).cdc_row' if has_bytes else 'max(cdc_row)' }} as cdc_row
+    from load_rows
+    where cdc_reason is null
+    group by
+        {{ group | join(',\n') | indent(8) }}
+),
+{%- if has_times %}
+
+load_times as (
+    select
+        cdc_load_digits,
+        min(cdc_load_at) as cdc_load_at
+    from load_rows
+    where cdc_load_digits is not null
+    group by cdc_load_digits
+),
+{%- endif %}
+
+load_events as (
+    select{{ ' /*+ broadcast(load_times) */' if has_times }}
+        'load' as cdc_operation,
+        concat(loads.cdc_load_digits, '{{ '0' * 19 }}') as cdc_commit_sequence,
+        concat(
+            cdc_commit_sequence,
+            '.',
+            md5(
+                cast(
+                    {{ spark_cdc._key_as_text(key, spec.columns) | indent(20) }}
+                    as binary
+                )
+            )
+        ) as cdc_sequence,
+        {{ 'load_times.cdc_load_at' if has_times else 'cast(null as timestamp) as cdc_load_at' }},
+        loads.cdc_row
+    from loads
+    {%- if has_times %}
+    left join load_times
+        on loads.cdc_load_digits = load_times.cdc_load_digits
+    union all
+    select
+        'truncate' as cdc_operation,
+        concat(cdc_load_digits, '{{ '0' * 19 }}') as cdc_commit_sequence,
+        concat(cdc_commit_sequence, '.') as cdc_sequence,
+        cdc_load_at,
+        null as cdc_row
+    from load_times
+    {%- endif %}
+)
+{%- endmacro -%}
+
+{#- The events of `load_events`. -#}
+{%- macro _qlik_select_loads(spec) -%}
+    {%- set table, present = {}, [] -%}
+    {%- for name in spec.columns -%}
+        {%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}
+        {%- if name in spec.load_sources -%}{%- do present.append(spark_cdc._literal(name)) -%}{%- endif -%}
+    {%- endfor -%}
+    {{ return(spark_cdc.select_events(spec, {
+        'cdc_operation': 'cdc_operation',
+        'cdc_sequence': 'cdc_sequence',
+        'cdc_commit_sequence': 'cdc_commit_sequence',
+        'cdc_commit_at': 'cdc_load_at',
+        'cdc_present_columns': "case when cdc_operation = 'load' then array(" ~ present | join(', ') ~ ') end'
+            if present | length < table | length else none,
+        'cdc_metadata': 'null',
+    }, 'load_events', table)) }}
+{%- endmacro -%}
+
+{#- A load has its own group. -#}
+{%- macro _qlik_dependencies_of_loads(spec) -%}
+    {%- if not spec.inputs.full_load -%}{{ return({}) }}{%- endif -%}
+    {{ return({'inputs': {'full_load': {
+        'group': spark_cdc._qlik_load_digits(spec, spark_cdc.input_column('full_load', 'cdc_load_at')),
+    }}}) }}
+{%- endmacro -%}

@@ -1,0 +1,149 @@
+"""Full loads of a simulated table, and the events that a decoder must give of them.
+
+A load reads the table as it is just before the time of a transaction. Its rows have the columns of
+the table, ``loaded_by``, which is no column of the table, and ``load_time``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from simulation.database import Table, Workload
+
+from formats.qlik_change_table.writer import ChangeTable
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load. ``place``: the position of the last transaction that it contains.
+
+    ``rows``: as they land. ``events``: in any order. ``quarantine``: the reason for each bad row.
+    """
+
+    place: int
+    rows: list[Row]
+    events: list[Row]
+    quarantine: list[str]
+
+
+def columns_of(table: Table, as_text: Collection[str] = ()) -> dict[str, str]:
+    """Names and types of the columns of loaded rows."""
+    types = {name: "string" if name in as_text else kind for name, kind in table.columns.items()}
+    return {"loaded_by": "string", **types, "load_time": "string"}
+
+
+def write(
+    workload: Workload,
+    written: ChangeTable,
+    rng: random.Random,
+    number: int = 3,
+    as_text: Sequence[str] = (),
+) -> list[Load]:
+    """Full loads at ``number`` moments of the history. The columns ``as_text`` land as text.
+
+    Each load has a row twice with different values, and a row of each kind in quarantine.
+    """
+    times = {
+        transaction.position: min(
+            written.positions[change.number].sequence[:16]
+            for change in transaction.changes
+            if change.number in written.positions
+        )
+        for transaction in workload.transactions
+        if any(change.number in written.positions for change in transaction.changes)
+    }
+    places = sorted(times)
+    moments = [
+        (before, times[after])
+        for before, after in pairwise(places)
+        if times[before] < times[after] and workload.rows_at(before)
+    ]
+    chosen = sorted(rng.sample(moments, number))
+    return [_load(workload, place, digits, rng, as_text) for place, digits in chosen]
+
+
+def _load(
+    workload: Workload, place: int, digits: str, rng: random.Random, as_text: Sequence[str]
+) -> Load:
+    table = workload.table
+    at = datetime.strptime(f"{digits}0000+0000", "%Y%m%d%H%M%S%f%z")
+    at += timedelta(microseconds=rng.choice((0, 9_999)))
+    time = f"{at:%Y-%m-%d %H:%M:%S.%f}"
+    good = [dict(row) for row in workload.rows_at(place).values()]
+    good.append({**rng.choice(good), table.attributes[-1]: None})
+    some = {**rng.choice(good), table.attributes[-1]: "?"}
+    bad = [
+        ("bad_load_time", some, "yesterday"),
+        ("bad_load_time", some, None),
+        ("null_key", {**some, table.key[0]: None}, time),
+    ]
+    if as_text:
+        bad.append(("bad_value", {**some, as_text[0]: "1x"}, time))
+    delivered = [(row, time) for row in good] + [(row, its_time) for _, row, its_time in bad]
+    rows = [
+        {
+            "loaded_by": rng.choice(("task", None)),
+            **{
+                name: str(value) if name in as_text and value is not None else value
+                for name, value in row.items()
+            },
+            "load_time": its_time,
+        }
+        for row, its_time in delivered
+    ]
+    rng.shuffle(rows)
+    return Load(place, rows, events_of(table, good, at, digits), [reason for reason, _, _ in bad])
+
+
+def events_of(table: Table, rows: Sequence[Row], at: datetime | None, digits: str) -> list[Row]:
+    """The truncate of a load, and a load event for the greatest row of each key.
+
+    The text of a key is right for numbers, dates and text.
+    """
+    commit = digits + "0" * 19
+    common = {
+        "cdc_source": "qlik_change_table",
+        "cdc_commit_sequence": commit,
+        "cdc_commit_at": at,
+        "cdc_transaction_id": None,
+        "cdc_changed_columns": None,
+        "cdc_present_columns": None,
+        "cdc_before": None,
+    }
+    empty: Mapping[str, Any] = dict.fromkeys(table.columns)
+    events = [{**common, "cdc_operation": "truncate", "cdc_sequence": f"{commit}.", **empty}]
+    by_key: dict[str, list[Row]] = {}
+    for row in rows:
+        text = "\x1f".join(str(row[name]) for name in table.key)
+        by_key.setdefault(hashlib.md5(text.encode()).hexdigest(), []).append(row)
+    for digest, of_key in by_key.items():
+        # NULL is less than every value
+        row = max(of_key, key=lambda one: [(one[c] is not None, one[c]) for c in table.columns])
+        sequence = f"{commit}.{digest}"
+        events.append({**common, "cdc_operation": "load", "cdc_sequence": sequence, **row})
+    return events
+
+
+def lost_between(
+    workload: Workload, written: ChangeTable, first: Load, second: Load
+) -> tuple[set[str], set[int]]:
+    """Sequences of the changes of every second transaction between two loads, and their places."""
+    places = set(range(first.place + 1, second.place + 1, 2))
+    changes = [
+        change.number
+        for transaction in workload.transactions
+        if transaction.position in places
+        for change in transaction.changes
+    ]
+    return (
+        {written.positions[number].sequence for number in changes if number in written.positions},
+        places,
+    )
