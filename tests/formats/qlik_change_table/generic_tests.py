@@ -57,6 +57,55 @@ TABLES: dict[str, TestedTable] = {
     ),
 }
 
+EVENTS = {
+    "id": "bigint",
+    "note": "string",
+    "cdc_operation": "string",
+    "cdc_sequence": "string",
+    "cdc_commit_sequence": "string",
+    "cdc_commit_at": "timestamp",
+    "cdc_before": "struct<id: bigint, note: string>",
+}
+LOAD = "'1.x', '1', timestamp'2025-01-01 10:00:00Z', null"
+
+
+def struct(key: int, note: str | None) -> str:
+    """A before image."""
+    value = "null" if note is None else f"'{note}'"
+    return f"named_struct('id', {key}L, 'note', {value})"
+
+
+def _change(place: int, time: str, before: str = "null") -> str:
+    return f"'{place}', '{place}', timestamp'2025-01-01 {time}Z', {before}"
+
+
+# The load of keys 11 to 13, 15 and 16 was kept current; the load of the others was not.
+TABLES["loaded"] = (
+    EVENTS,
+    ", ".join(
+        f"({row})"
+        for row in (
+            "null, null, 'truncate', '1.', '1', timestamp'2025-01-01 10:00:00Z', null",
+            *(f"{key}, 'a', 'load', {LOAD}" for key in (1, 2, 3, 4, 5, 11, 12, 13, 16)),
+            f"6, null, 'load', {LOAD}",
+            f"1, 'a', 'delete', {_change(2, '12:00:00')}",
+            f"1, 'b', 'insert', {_change(3, '12:00:01')}",
+            f"2, 'b', 'update', {_change(4, '12:00:02', struct(2, 'a'))}",
+            f"2, 'c', 'update', {_change(5, '12:00:03', struct(2, 'b'))}",
+            f"3, 'b', 'update', {_change(6, '12:00:04')}",
+            f"4, 'b', 'insert', {_change(7, '10:20:00')}",
+            f"6, 'b', 'update', {_change(8, '12:00:05', struct(6, None))}",
+            f"7, 'a', 'update', {_change(9, '12:00:06', struct(5, 'a'))}",
+            f"11, 'b', 'insert', {_change(10, '12:00:07')}",
+            f"12, 'b', 'update', {_change(11, '12:00:08', struct(12, 'z'))}",
+            f"13, 'b', 'update', {_change(12, '12:00:09', struct(14, 'a'))}",
+            f"16, 'b', 'insert', {_change(13, '10:30:01')}",
+            "15, 'a', 'load', '0.x', '0', null, null",
+            f"15, 'b', 'insert', {_change(14, '10:00:01')}",
+        )
+    ),
+)
+
 ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
 CASES: list[GenericTest] = [
     ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
@@ -76,4 +125,6 @@ CASES: list[GenericTest] = [
     ("landed", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, []),
     ("labelled", "qlik_mask_byte_order_fits", ID_AND_NOTE, [f"{SEQ}02"]),
     ("labelled", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}03"]),
+    ("loaded", "full_load_is_static", {"key": ["ID"], "minutes": 30}, [11, 12, 13, 15, 16]),
+    ("loaded", "full_load_is_static", {"key": ["id"]}, [11, 12, 13, 15]),
 ]
