@@ -167,8 +167,10 @@ when not matched and not increment.cdc_is_removed
     {%- if run.properties.get('spark_cdc.stored_in') -%}
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
     {%- endif -%}
+    {#- a raw log has the columns of its relation in their order, which some decoders read by; Spark moves those of a partition -#}
+    {%- set names = run.call.spec.raw_columns.keys() | list + ['cdc_batch'] if run.call.builds == 'raw_log' else none -%}
     {%- do spark_cdc._check_lock(run) -%}
-    {%- do spark_cdc._replace_view(run, version, properties) -%}
+    {%- do spark_cdc._replace_view(run, version, properties, names) -%}
 {%- endmacro -%}
 
 {#- On parquet: creates the view over a table. `names` are the columns, if not all in the order of the table. -#}

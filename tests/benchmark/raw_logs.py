@@ -105,10 +105,13 @@ def measure_way(
     models = orders(way) if is_orders else identities(way, tables)
     write_project(project, table_format, models)
     figure: dict[str, Any] = {"format": table_format, "what": what, "way": way, "seconds": {}}
+    figure["models"] = {}
 
     def run(step: str) -> None:
-        spans = dbt(port, home / "target", "run", project=project).values()
-        figure["seconds"][step] = round(sum(ended - began for began, ended in spans), 1)
+        spans = dbt(port, home / "target", "run", project=project)
+        seconds = {name: round(ended - began, 2) for name, (began, ended) in spans.items()}
+        figure["models"][step] = seconds
+        figure["seconds"][step] = round(sum(seconds.values()), 1)
 
     with server(home / "spark", port, table_format):
         spark = Spark(port)
