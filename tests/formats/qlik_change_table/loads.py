@@ -79,7 +79,7 @@ def _load(
     time = f"{at:%Y-%m-%d %H:%M:%S.%f}"
     good = [dict(row) for row in workload.rows_at(place).values()]
     good.append({**rng.choice(good), table.attributes[-1]: None})
-    some = {**rng.choice(good), table.attributes[-1]: "?"}
+    some = rng.choice(good)
     bad = [
         ("bad_load_time", some, "yesterday"),
         ("bad_load_time", some, None),
