@@ -1,8 +1,7 @@
 {#- Stops if Spark lacks one of these Python functions, which the model calls. They need this version of Spark. Commands that
     run nothing compile without them. -#}
 {%- macro _check_functions(me, functions, version) -%}
-    {%- set is_rendered_again = model is defined and model.spark_cdc_calls is defined -%}
-    {%- if is_rendered_again or invocation_args_dict.which in ('compile', 'generate') -%}
+    {%- if spark_cdc._is_rendered_again() or invocation_args_dict.which in ('compile', 'generate') -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set there = [] -%}

@@ -65,7 +65,7 @@
     {%- endif -%}
     {%- for called in node.depends_on.macros -%}
         {%- set package, name = called.split('.')[1], called.split('.') | last -%}
-        {%- if context.get(package) is mapping and '_events_' ~ name in context[package] -%}{{ return(node) }}{%- endif -%}
+        {%- if '_events_' ~ name in spark_cdc._macros_of(package) -%}{{ return(node) }}{%- endif -%}
     {%- endfor -%}
     {%- for below in node.depends_on.nodes -%}
         {%- set found = spark_cdc._decoder_view(graph.nodes.get(below)) -%}

@@ -85,19 +85,14 @@
 {%- endmacro -%}
 
 {#- The node of the project (model, seed, snapshot, source) for a relation, else none. In a unit test the relation is a CTE
-    that dbt names after its node, and the graph is empty. The inputs are then in the test's own manifest. -#}
+    that dbt names after its node. -#}
 {%- macro _node_of(relation) -%}
     {%- if relation is string or relation.identifier is not defined or not relation.identifier -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set identifier = (relation.identifier | string).replace('__dbt__cte__', '') | lower -%}
     {%- set is_fixture = (relation.identifier | string).startswith('__dbt__cte__') -%}
-    {%- if graph.nodes is defined -%}
-        {%- set nodes = graph.nodes.values() | list + graph.sources.values() | list -%}
-    {%- else -%}
-        {%- set nodes = builtins.ref.manifest.nodes.values() | list -%}
-    {%- endif -%}
-    {%- for node in nodes if node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
+    {%- for node in spark_cdc._all_nodes() if node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
         {%- set name_there = (node.identifier or node.alias or node.name) | lower -%}
         {%- if is_fixture and identifier in (node.name | lower, name_there, (node.source_name ~ '__' ~ node.name) | lower) -%}
             {{ return(node) }}
@@ -107,20 +102,6 @@
         {%- endif -%}
     {%- endfor -%}
     {{ return(none) }}
-{%- endmacro -%}
-
-{#- The columns of an input that a unit test gives as SQL; otherwise an empty dict. (For an input given as rows dbt itself
-    needs the relation in the warehouse.) -#}
-{%- macro _columns_in_fixture(node) -%}
-    {%- set columns = {} -%}
-    {%- if graph.nodes is not defined and node is not none and 'get_fixture_sql(' not in node.raw_code -%}
-        {%- for column in run_query('describe query ' ~ render(node.raw_code)) -%}
-            {%- do columns.update({column.col_name: column.data_type}) -%}
-        {%- endfor -%}
-        {#- the code may end in a comment -#}
-        {%- do spark_cdc._complete_types(columns, '(' ~ render(node.raw_code) ~ '\n)') -%}
-    {%- endif -%}
-    {{ return(columns) }}
 {%- endmacro -%}
 
 {#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
@@ -135,7 +116,7 @@
     {%- endif -%}
     {%- set there = load_relation(plain) -%}
     {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
-    {%- if not (model is defined and model.spark_cdc_calls is defined) and not (is_ours and there and there.is_view) -%}
+    {%- if not spark_cdc._is_rendered_again() and not (is_ours and there and there.is_view) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
     {%- set columns = spark_cdc._described(plain) -%}

@@ -33,11 +33,10 @@
 {%- macro _part_of_decoder(me, part, decoder, is_optional=false) -%}
     {%- set names = (decoder | string).split('.') -%}
     {%- set package, name = (names[0] if names | length > 1 else 'spark_cdc'), names | last -%}
-    {%- set macros = context.get(package) if names | length <= 2 else none -%}
-    {%- set macros = macros if macros is mapping else {} -%}
+    {%- set macros = spark_cdc._macros_of(package) if names | length <= 2 else {} -%}
     {%- if '_events_' ~ name not in macros -%}
         {%- set known = [] -%}
-        {%- for there in spark_cdc if there.startswith('_events_') -%}{%- do known.append(there[8:]) -%}{%- endfor -%}
+        {%- for there in spark_cdc._macros_of('spark_cdc') if there.startswith('_events_') -%}{%- do known.append(there[8:]) -%}{%- endfor -%}
         {{ spark_cdc._stop(
             me, 'decoder is ' ~ decoder ~ ', and the package ' ~ package ~ ' has no macro _events_' ~ name,
             'package.decoder for a decoder of another package, or the name of a decoder: ' ~ known | sort | join(', '),
@@ -58,7 +57,7 @@
 {#- The spec for the arguments of a decoder's public macro; `quarantine` and `raw_counts` take the same ones. -#}
 {%- macro _spec_of(me, decoder, relation) -%}
     {%- set make = spark_cdc._part_of_decoder(me, 'spec', decoder) -%}
-    {%- set accepted = make.get_macro().arguments -%}
+    {%- set accepted = spark_cdc._arguments_of(make) -%}
     {%- for name in kwargs if name not in accepted -%}
         {{ spark_cdc._stop(
             me, 'there is an argument ' ~ name, 'the arguments of ' ~ decoder ~ ': ' ~ accepted | join(', '),

@@ -29,22 +29,3 @@
     {%- endif -%}
     {{ return(dict(calls[0], builds=me)) }}
 {%- endmacro -%}
-
-{#- The call in the body of another model, as `_declare` is given it. This model does not depend on the refs in that body, so
-    dbt would not resolve them here. -#}
-{%- macro _calls_in(node) -%}
-    {%- set calls, own = [], model.get('spark_cdc_calls') -%}
-    {%- do model.update({'spark_cdc_calls': calls}) -%}
-    {%- do render('{%- set ref = spark_cdc._ref_in_graph -%}' ~ node.raw_code) -%}
-    {%- if own is none -%}{%- do model.pop('spark_cdc_calls') -%}{%- else -%}{%- do model.update({'spark_cdc_calls': own}) -%}{%- endif -%}
-    {{ return(calls) }}
-{%- endmacro -%}
-
-{#- The relation of `ref` with these arguments, whatever the calling model depends on. -#}
-{%- macro _ref_in_graph(name, second=none) -%}
-    {%- for node in graph.nodes.values()
-        if node.resource_type in ('model', 'seed', 'snapshot') and node.name == (second or name)
-        and (second is none or node.package_name == name) and (kwargs.version or kwargs.v) in (none, undefined, node.version) -%}
-        {{ return(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)) }}
-    {%- endfor -%}
-{%- endmacro -%}

@@ -32,11 +32,9 @@
             'relations that every statement of a run can read, such as views', "config(materialized='view')"
         ) }}
     {%- endfor -%}
-    {%- set calls = [] -%}
-    {%- do model.update({'spark_cdc_calls': calls}) -%}
-    {%- set body = render(model.raw_code) -%}
-    {%- do model.pop('spark_cdc_calls') -%}
-    {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body, spark_cdc._declared_select(calls[0]) | trim) -%}
+    {%- set body = spark_cdc._rendered(model.raw_code) -%}
+    {%- set calls = body.calls -%}
+    {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body.text, spark_cdc._declared_select(calls[0]) | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
             'one call of raw_log, of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
@@ -92,14 +90,4 @@
         {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}
     {%- endif -%}
     {{ return(spark_cdc._applied(call)) }}
-{%- endmacro -%}
-
-{#- Gives the call of a body to the materialization that asks for it. Otherwise stops for a materialization that cannot be
-    right. -#}
-{%- macro _declare(call) -%}
-    {%- if model is defined and model.spark_cdc_calls is defined -%}
-        {%- do model.spark_cdc_calls.append(call) -%}
-    {%- else -%}
-        {%- do spark_cdc._check_materialized(call) -%}
-    {%- endif -%}
 {%- endmacro -%}

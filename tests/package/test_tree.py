@@ -10,6 +10,7 @@ from kit.formats import decoders_built
 from kit.warehouse import ROOT
 
 MACROS = ROOT / "macros"
+INTERNALS = MACROS / "common" / "_dbt_internals.sql"
 # Products, and the decoders of the package.
 FORMATS = {"qlik", "gbase", "informix", "netiq", "db2", "kafka", "avro", *decoders_built()}
 
@@ -36,6 +37,19 @@ def test_the_machinery_names_no_format(folder: str) -> None:
     for path in files:
         named = [word for word in FORMATS if word in path.read_text().lower()]
         assert not named, path
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*MACROS.rglob("*.sql")} - {INTERNALS}), ids=lambda path: path.name
+)
+def test_internals_of_dbt_are_used_in_one_file(path: Path) -> None:
+    internals = (
+        r"(?<![.\w])render\(|\bcontext[.\[]|\bbuiltins\b|\bget_macro\b|\bspark_cdc_calls\b"
+        r"|\bmodel\.(?:update|pop)\b|\bspark_cdc(?:\[|\.(?:get|items|keys)\()"
+        r"|\bin spark_cdc\b(?!\.)"
+    )
+    assert re.search(internals, INTERNALS.read_text(encoding="utf-8"))
+    assert not re.findall(internals, path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", sorted(MACROS.rglob("*.sql")), ids=lambda path: path.name)
