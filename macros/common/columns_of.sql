@@ -105,7 +105,7 @@
 {%- endmacro -%}
 
 {#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
-    columns of a table that it has read (for Iceberg, the whole table). It does not notice changes by other processes. Every
+    columns of a table that it has read (of some formats the whole table). It does not notice changes by other processes. Every
     relation passes here, so this is where REFRESH TABLE runs. It is not needed when `cdc_incremental` renders a body that
     was compiled just before. Nor is it needed for a view made by `cdc_incremental`: its table never changes, or it is a raw
     log, which a run refreshes. -#}

@@ -53,7 +53,7 @@
         else '(select * from ' ~ call.changes ~ ' where cdc_commit_sequence >= ' ~ spark_cdc._literal(first) ~ ')' -%}
     {%- set prune = none -%}
     {%- if call.builds == 'history' and first != '' -%}
-        {#- not cdc_is_current: if such a condition names a partition column, Delta skips no files -#}
+        {#- not cdc_is_current: a condition on a partition column can keep a table format from skipping files -#}
         {%- set prune = '(stored.cdc_valid_to_sequence is null or stored.cdc_valid_to_sequence >= '
             ~ spark_cdc._literal(first) ~ ')' -%}
     {%- endif -%}

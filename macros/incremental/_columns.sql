@@ -28,36 +28,28 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{#- A type as the model's table has it, for comparison. In a table Spark shows string for the char and varchar of a select.
-    Iceberg has no collations and no integer smaller than int. -#}
+{#- A type as the model's table has it, for comparison. In a table Spark shows string for the char and varchar of a select. -#}
 {%- macro _type_as_stored(data_type, file_format) -%}
     {%- set stored = modules.re.sub('\\b(var)?char\\(\\d+\\)', 'string', data_type | lower) -%}
-    {%- if file_format == 'iceberg' -%}
-        {%- set stored = modules.re.sub(' collate \\w+', '', modules.re.sub('\\b(tiny|small)int\\b', 'int', stored)) -%}
-    {%- endif -%}
-    {{ return(stored | replace(' ', '')) }}
+    {{ return(spark_cdc._of_format(file_format, 'type_as_stored')(stored) | replace(' ', '')) }}
 {%- endmacro -%}
 
 {#- The type with which a raw column is stored: not every format has every type. -#}
 {%- macro _type_as_kept(data_type, file_format) -%}
-    {%- set type_there = data_type | lower -%}
-    {%- if type_there.startswith('varchar(') or (file_format == 'iceberg' and type_there.startswith(('char(', 'string'))) -%}
+    {%- if (data_type | lower).startswith('varchar(') -%}
         {{ return('string') }}
-    {%- elif file_format == 'iceberg' and type_there in ('tinyint', 'smallint') -%}
-        {{ return('int') }}
     {%- endif -%}
-    {{ return(data_type) }}
+    {{ return(spark_cdc._of_format(file_format, 'type_as_kept')(data_type)) }}
 {%- endmacro -%}
 
 {#- Whether rows with the first type can be appended to stored rows with the second. -#}
-{%- macro _is_kept_as(type_now, type_kept, file_format) -%}
-    {#- on Delta a char becomes a string when the rows are written into another table -#}
-    {%- if file_format == 'delta' and type_kept == 'string' and (type_now | lower).startswith('char(') -%}
+{%- macro _is_kept_as(run, type_now, type_kept) -%}
+    {%- if not run.format.keeps_char and type_kept == 'string' and (type_now | lower).startswith('char(') -%}
         {{ return(true) }}
     {%- elif '<' not in type_now ~ type_kept -%}
         {{ return(type_now | lower == type_kept | lower) }}
     {%- endif -%}
-    {{ return(spark_cdc._type_as_stored(type_now, file_format) == spark_cdc._type_as_stored(type_kept, file_format)) }}
+    {{ return(spark_cdc._type_as_stored(type_now, run.file_format) == spark_cdc._type_as_stored(type_kept, run.file_format)) }}
 {%- endmacro -%}
 
 {#- How the columns of the raw relation differ from those of the stored rows, which are `kept`: `added` is a dict of name -> type,
@@ -81,7 +73,7 @@
         {%- set type_kept = there.get(name | lower) -%}
         {%- if type_kept is none -%}
             {%- do added.update({name: type_now}) -%}
-        {%- elif spark_cdc._is_kept_as(type_now, type_kept, run.file_format) -%}
+        {%- elif spark_cdc._is_kept_as(run, type_now, type_kept) -%}
         {%- elif spark_cdc._is_wider(type_now, type_kept) -%}
             {%- do widened.append(name) -%}
         {%- else -%}
@@ -108,13 +100,12 @@
     {{ return(sql) }}
 {%- endmacro -%}
 
-{#- Stops if a text column that partitions the model has '' in `relation`. On parquet and Delta Spark stores NULL in its
-    place, and a later run would not find the row again. If `made_of` is given, the relation holds the stored result of that
-    select. -#}
+{#- Stops if a text column that partitions the model has '' in `relation`, and Spark stores NULL in its place: a later run would
+    not find the row again. If `made_of` is given, the relation holds the stored result of that select. -#}
 {%- macro _check_partitions(run, relation, made_of=none) -%}
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
-    {%- set may_be_stored_so = partitioned_by and run.file_format != 'iceberg' and run.call.builds != 'quarantine' -%}
+    {%- set may_be_stored_so = partitioned_by and not run.format.keeps_empty_text and run.call.builds != 'quarantine' -%}
     {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
         if name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
         {#- a truncate has no key -#}

@@ -21,8 +21,8 @@
     {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
-{#- The relations that a model's properties name, in the metastore's spelling: the raw rows, the state of a stream and, on
-    parquet, the table and the one before it. Somebody may still be reading that one. -#}
+{#- The relations that a model's properties name, in the metastore's spelling: the raw rows, the state of a stream, and so on. If
+    the model is a view, its table is among them, and the one before it, which somebody may still be reading. -#}
 {%- macro _named_in(properties) -%}
     {%- set named = [] -%}
     {%- for name in ('raw', 'state', 'answers', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
@@ -64,7 +64,7 @@
         ) }}
     {%- elif relation is not none and relation.identifier in run.versions -%}
         {%- do run_query('refresh table ' ~ relation) -%}
-        {%- if spark_cdc._was_written(run, relation, run.versions[relation.identifier]) -%}
+        {%- if spark_cdc._of_format(run.file_format, 'was_written')(relation, run.versions[relation.identifier]) -%}
             {%- do spark_cdc._drop(run.lock) -%}
             {{ exceptions.raise_compiler_error(
                 'spark_cdc.cdc_incremental: ' ~ relation ~ ' was written while this run worked, perhaps by an earlier run of ' ~ this
@@ -75,49 +75,9 @@
 {%- endmacro -%}
 
 {#- Stores the version of a table before the run reads it; the run later changes the table according to what it read. The
-    table was refreshed when the run began. -#}
+    table was refreshed when the run began. A model that is a view has none: a run replaces it as a whole. -#}
 {%- macro _note_version(run, relation) -%}
-    {%- if run.file_format != 'parquet' or relation.identifier != run.target.identifier -%}
-        {%- do run.versions.update({relation.identifier: spark_cdc._version(run, relation)}) -%}
+    {%- if run.format.kind == 'table' or relation.identifier != run.target.identifier -%}
+        {%- do run.versions.update({relation.identifier: spark_cdc._of_format(run.file_format, 'version')(relation)}) -%}
     {%- endif -%}
-{%- endmacro -%}
-
-{#- The version of a table. On parquet a run replaces the model as a whole, and the number of stored raw rows never falls:
-    there it is their number. -#}
-{%- macro _version(run, relation) -%}
-    {%- if run.file_format == 'delta' -%}
-        {{ return(run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 1').rows[0]['version']) }}
-    {%- elif run.file_format == 'iceberg' -%}
-        {%- set current = run_query('select snapshot_id from ' ~ relation ~ ".refs where name = 'main'") -%}
-        {{ return(current.rows[0][0] if current.rows else none) }}
-    {%- endif -%}
-    {{ return(run_query('select count(*) from ' ~ relation).rows[0][0]) }}
-{%- endmacro -%}
-
-{#- Whether the rows of a table changed after a version. Maintenance does not change rows. -#}
-{%- macro _was_written(run, relation, version) -%}
-    {%- if run.file_format == 'parquet' -%}
-        {{ return(spark_cdc._version(run, relation) != version) }}
-    {%- elif run.file_format == 'iceberg' -%}
-        {#- goes back from the current snapshot, past snapshots that only compact files -#}
-        {%- set walk = namespace(at=spark_cdc._version(run, relation)) -%}
-        {%- set snapshots = 'select snapshot_id, parent_id, operation from ' ~ relation ~ '.snapshots order by committed_at desc' -%}
-        {%- for row in (run_query(snapshots) if walk.at != version else []) -%}
-            {%- if walk.at != version and walk.at == row['snapshot_id'] and row['operation'] == 'replace' -%}
-                {%- set walk.at = row['parent_id'] -%}
-            {%- endif -%}
-        {%- endfor -%}
-        {{ return(walk.at != version) }}
-    {%- endif -%}
-    {%- set others = (
-        'OPTIMIZE', 'REORG', 'VACUUM START', 'VACUUM END', 'SET TBLPROPERTIES', 'UNSET TBLPROPERTIES', 'CHANGE COLUMN'
-    ) -%}
-    {%- for row in run_query('describe history ' ~ relation.quote(identifier=true) ~ ' limit 20') -%}
-        {%- if row['version'] == version -%}
-            {{ return(false) }}
-        {%- elif row['operation'] not in others -%}
-            {{ return(true) }}
-        {%- endif -%}
-    {%- endfor -%}
-    {{ return(true) }}
 {%- endmacro -%}

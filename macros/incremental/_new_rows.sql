@@ -146,40 +146,17 @@ where {{ spark_cdc._still_keeps(run) }}
     }) -%}
 {%- endmacro -%}
 
-{#- The number of appends to the files of raw rows before all are written again. The variable is for tests and not
-    public. -#}
-{%- macro _additions_before_rewrite() -%}
-    {{ return(var('spark_cdc_internal_additions_before_rewrite', 100)) }}
-{%- endmacro -%}
-
-{#- Adds the new rows to the stored ones. Each append leaves small files. On parquet all rows are therefore written into
-    another table after a hundred appends. -#}
+{#- Adds the new rows to the stored ones. -#}
 {%- macro _keep_new_rows(run) -%}
     {%- if not run.has_new_rows or run.logs -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set names = spark_cdc._kept_columns(run) -%}
     {%- set new_rows = 'select ' ~ names ~ ' from ' ~ run.to_decode ~ ' where cdc_is_new' -%}
-    {%- set times = run.properties.get('spark_cdc.raw_added_to', '0') | int -%}
     {%- do spark_cdc._check_lock(run, run.raw) -%}
-    {%- if run.file_format != 'parquet' or times < spark_cdc._additions_before_rewrite() -%}
-        {%- if run.file_format == 'parquet' -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
-        {%- endif -%}
-        {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
-        {%- if run.file_format == 'parquet' -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_added_to': times + 1, 'spark_cdc.raw_is_partial': ''}) -%}
-        {%- endif -%}
-    {%- else -%}
-        {%- do run.update({'raw': spark_cdc._side_table('raw_' ~ run.suffix)}) -%}
-        {%- do run_query(spark_cdc._create_as(
-            run, run.raw,
-            'select ' ~ names ~ ' from ' ~ this.incorporate(path={'identifier': run.properties['spark_cdc.raw']})
-            ~ '\nunion all\n' ~ new_rows
-        )) -%}
-        {%- do spark_cdc._check_lock(run) -%}
-        {%- do spark_cdc._store_properties(run, {
-            'spark_cdc.raw': run.raw.identifier, 'spark_cdc.raw_added_to': 0, 'spark_cdc.raw_is_partial': ''
-        }) -%}
-    {%- endif -%}
+    {%- do spark_cdc._of_format(run.file_format, 'append_raw_rows')(run, names, new_rows) -%}
+{%- endmacro -%}
+
+{%- macro _insert_raw_rows(run, names, new_rows) -%}
+    {%- do run_query('insert into ' ~ run.raw ~ ' (' ~ names ~ ')\n' ~ new_rows) -%}
 {%- endmacro -%}

@@ -56,7 +56,7 @@
 {#- Writes properties without writing rows. -#}
 {%- macro _store_properties(run, properties) -%}
     {%- call statement('properties') -%}
-alter {{ 'view' if run.file_format == 'parquet' else 'table' }} {{ run.target }} set tblproperties ({{ spark_cdc._property_list(properties) }})
+alter {{ run.format.kind }} {{ run.target }} set tblproperties ({{ spark_cdc._property_list(properties) }})
     {%- endcall -%}
     {%- do run.properties.update(properties) -%}
 {%- endmacro -%}

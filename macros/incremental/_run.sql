@@ -2,33 +2,8 @@
 
 {#- The state of a run: a dict. -#}
 {%- macro _begin_run(call) -%}
-    {%- set file_format = config.get('file_format', 'parquet') -%}
-    {%- if file_format not in ('parquet', 'iceberg', 'delta') -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental', 'file_format is ' ~ file_format, 'parquet, iceberg or delta',
-            "config(materialized='cdc_incremental', file_format='iceberg')"
-        ) }}
-    {%- endif -%}
-    {%- if file_format == 'parquet' and config.get('location_root') is not none -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental', 'location_root is ' ~ config.get('location_root') ~ ', and file_format is parquet',
-            'location_root on iceberg and delta; on parquet a schema with a location: each run creates a table and drops one,'
-            ~ ' and Spark does not delete the files of a dropped table that has a location of its own', "create schema lake location 's3a://lake/…'"
-        ) }}
-    {%- endif -%}
-    {%- if file_format == 'iceberg' and call.builds != 'quarantine' -%}
-        {%- set collated = [] -%}
-        {%- for name, data_type in (call.spec.columns if call.spec else call.table.collated).items() if ' collate ' in data_type | lower -%}
-            {%- do collated.append(name) -%}
-        {%- endfor -%}
-        {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
-            {{ spark_cdc._stop(
-                'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation',
-                'text without a collation, since Iceberg has no collations: cast it in a view over the relation that the model reads',
-                'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
-            ) }}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- set file_format = spark_cdc._file_format() -%}
+    {%- do spark_cdc._of_format(file_format, 'check')(call) -%}
     {%- set existing = spark_cdc._existing() -%}
     {%- if existing is not none and not existing.is_view -%}{%- do run_query('refresh table ' ~ existing) -%}{%- endif -%}
     {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
@@ -41,12 +16,13 @@
         ) }}
     {%- endif -%}
     {%- set is_ours = properties.get('spark_cdc.file_format') == file_format -%}
-    {%- set kind = 'view' if file_format == 'parquet' else 'table' -%}
+    {%- set format = spark_cdc._of_format(file_format, 'facts')() -%}
     {%- set batch = modules.datetime.datetime.now(modules.pytz.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ') -%}
     {%- set run = {
         'call': call,
         'file_format': file_format,
-        'target': this.incorporate(type=kind),
+        'format': format,
+        'target': this.incorporate(type=format.kind),
         'existing': existing,
         'properties': dict(properties) if is_ours else {},
         'properties_before': properties if is_ours else {},
@@ -56,15 +32,12 @@
         'fingerprint': local_md5(tojson(call.fingerprint_of)),
         'versions': {},
     } -%}
-    {%- set can_be_replaced = existing is not none and (
-        (file_format == 'iceberg' and existing.is_iceberg) or (file_format == 'delta' and existing.is_delta)
-    ) -%}
-    {%- if existing is not none and not is_ours and not can_be_replaced -%}
+    {%- if is_ours -%}
+        {%- do spark_cdc._of_format(file_format, 'begin')(run) -%}
+    {%- elif existing is not none and not spark_cdc._of_format(file_format, 'replaces')(existing) -%}
         {%- do adapter.drop_relation(existing) -%}
-        {#- Iceberg's catalog shows a view that it did not create only as a table -#}
+        {#- a catalog may show a view that it did not create only as a table -#}
         {%- if spark_cdc._is_there(existing) -%}{%- do run_query('drop table ' ~ existing) -%}{%- endif -%}
-    {%- elif is_ours and kind == 'view' and spark_cdc._is_foreign(properties) -%}
-        {%- do spark_cdc._make_view_again(run) -%}
     {%- endif -%}
     {%- if call.builds in ('events', 'quarantine', 'raw_log') or spark_cdc._left_over(run) -%}
         {%- do spark_cdc._lock(run) -%}
@@ -78,27 +51,10 @@
     {%- set existing = load_relation(this) -%}
     {%- if existing is none and spark_cdc._is_there(this) -%}
         {%- set stored_format = spark_cdc._properties(this).get('spark_cdc.file_format') -%}
-        {%- set existing = this.incorporate(type='view' if stored_format == 'parquet' else 'table') -%}
+        {%- set is_known = stored_format in spark_cdc._table_formats() -%}
+        {%- set existing = this.incorporate(type=spark_cdc._of_format(stored_format, 'facts')().kind if is_known else 'table') -%}
     {%- endif -%}
     {{ return(existing) }}
-{%- endmacro -%}
-
-{#- Whether a view with these properties was created before Spark had Iceberg's catalog. That catalog can neither replace nor
-    drop such a view. -#}
-{%- macro _is_foreign(properties) -%}
-    {%- set catalog = run_query('set spark.sql.catalog.spark_catalog').rows[0][1] -%}
-    {{ return('iceberg' in catalog and 'table_type' not in properties) }}
-{%- endmacro -%}
-
-{#- Creates such a view again in that catalog, with the same SQL and properties. The catalog can drop the old one as a
-    table. -#}
-{%- macro _make_view_again(run) -%}
-    {%- set ours = spark_cdc._own(run.properties) -%}
-    {%- do run_query('drop table ' ~ run.target) -%}
-    {%- do run_query(
-        'create view ' ~ run.target ~ ' tblproperties (' ~ spark_cdc._property_list(ours) ~ ') as\nselect * from '
-        ~ this.incorporate(path={'identifier': ours['spark_cdc.stored_in']})
-    ) -%}
 {%- endmacro -%}
 
 {#- Releases the lock, and drops tables that the properties no longer name. -#}
@@ -144,7 +100,7 @@
     {{ return(found | length > 0) }}
 {%- endmacro -%}
 
-{#- Drops a table and its files. Without `purge` Iceberg's catalog leaves the files, even of parquet tables. -#}
+{#- Drops a table and its files. Without `purge` some catalogs leave the files. -#}
 {%- macro _drop(relation) -%}
     {%- do run_query('drop table if exists ' ~ relation ~ ' purge') -%}
 {%- endmacro -%}

@@ -1,37 +1,16 @@
-{#- The columns by which files are skipped, on Iceberg and Delta. Results never depend on them. -#}
+{#- The columns by which files are skipped. Results never depend on them. -#}
 
 {#- Properties that make a table format store each file's range of the columns `asked`. Runs filter by these columns, and
-    skip files that cannot match. By default Delta stores the ranges of the first 32 columns and Iceberg of the first 100,
-    where fields of structs count. `others` are the columns that Delta stores as well, 32 in all. Both are dicts of name ->
+    skip files that cannot match. `others` are columns of which a format may store ranges as well. Both are dicts of name ->
     type. -#}
 {%- macro _statistics(run, asked, others) -%}
-    {%- set properties = {} -%}
-    {%- if run.file_format == 'iceberg' -%}
-        {%- for name in asked -%}
-            {%- do properties.update({'write.metadata.metrics.column.' ~ name: 'full'}) -%}
-        {%- endfor -%}
-    {%- elif run.file_format == 'delta' -%}
-        {%- set partitioned_by = config.get('partition_by') or [] -%}
-        {%- set partitioned_by = [partitioned_by] if partitioned_by is string else partitioned_by -%}
-        {%- set names = [] -%}
-        {%- for name, data_type in dict(asked, **others).items()
-            if name | lower not in partitioned_by | map('lower') and modules.re.fullmatch(
-                '(tiny|small|big)?int|integer|byte|short|long|float|real|double|(decimal|dec|numeric)\\b.*'
-                ~ '|date|timestamp|timestamp_ntz|string|(var)?char\\(.*', data_type | lower | trim
-            ) -%}
-            {%- do names.append(name) -%}
-        {%- endfor -%}
-        {%- do properties.update({
-            'delta.dataSkippingStatsColumns': spark_cdc._column_list(names[:[32, asked | length] | max])
-        }) -%}
-    {%- endif -%}
-    {{ return(properties) }}
+    {{ return(spark_cdc._of_format(run.file_format, 'statistics')(asked, others)) }}
 {%- endmacro -%}
 
 {#- These properties for the model: its own runs, and runs of models built on it, filter by these columns. -#}
 {%- macro _statistics_of_model(run) -%}
     {%- set call = run.call -%}
-    {%- if run.file_format == 'parquet' or call.builds == 'quarantine' -%}
+    {%- if not run.format.has_ranges or call.builds == 'quarantine' -%}
         {{ return({}) }}
     {%- endif -%}
     {%- set asked, others = {
@@ -69,7 +48,7 @@
     {%- for name in ([watermark.column] + watermark.within if watermark else []) -%}
         {%- do asked.update({name: spec.raw_columns[name]}) -%}
     {%- endfor -%}
-    {#- Delta has no ranges for a char, and a raw column that was added later can be one -#}
+    {#- a format may have no ranges for a char, and a raw column that was added later can be one -#}
     {%- set others = {} -%}
     {%- for name, data_type in spec.raw_columns.items() if not (data_type | lower).startswith('char(') -%}
         {%- do others.update({name: data_type}) -%}

@@ -52,8 +52,8 @@
 {%- endmacro -%}
 
 {#- The clause that filters rows of `cdc_rows` below the last value of the watermark. There is no filter in two cases: the
-    call may now store rows that it did not store before, or on parquet the last run was killed while it appended. After such
-    a kill the last value may be stored, while lower ones are missing. -#}
+    call may now store rows that it did not store before, or the last run was killed while it appended. After such a kill the
+    last value may be stored, while lower ones are missing. -#}
 {%- macro _since_watermark(run) -%}
     {%- set watermark = run.raw_watermark -%}
     {%- if watermark is none or run.properties.get('spark_cdc.raw_is_partial') or (run.is_other and run.dependencies.keeps) -%}

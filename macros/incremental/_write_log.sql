@@ -6,7 +6,7 @@
 {%- macro _run_raw_log(run) -%}
     {%- set stored_in = run.properties.get('spark_cdc.stored_in') -%}
     {%- do run.update({
-        'raw': this.incorporate(path={'identifier': stored_in}, type='table') if stored_in else run.target,
+        'raw': spark_cdc._table_of_log(run),
         'missing': spark_cdc._side_table('missing_' ~ run.suffix),
         'to_decode': spark_cdc._side_table('rows_' ~ run.suffix),
         'raw_columns': run.call.spec.raw_columns,
@@ -33,6 +33,12 @@
     {%- endif -%}
 {%- endmacro -%}
 
+{#- The table with the rows of the log. -#}
+{%- macro _table_of_log(run) -%}
+    {%- set stored_in = run.properties.get('spark_cdc.stored_in') -%}
+    {{ return(this.incorporate(path={'identifier': stored_in}, type='table') if stored_in else run.target) }}
+{%- endmacro -%}
+
 {#- Adds new columns to the log and widens others, as the relation now has them. -#}
 {%- macro _follow_raw_columns(run) -%}
     {%- set kept = spark_cdc._described(run.raw) -%}
@@ -41,9 +47,10 @@
     {%- set changed, before = spark_cdc._changed_raw_columns(run, kept), namespace(name=none) -%}
     {%- for name, data_type in run.raw_columns.items() -%}
         {%- if name in changed.added -%}
-            {%- set place = '' if run.file_format == 'parquet' else ' after ' ~ spark_cdc._quote(before.name) if before.name else ' first' -%}
+            {%- set place = ' after ' ~ spark_cdc._quote(before.name) if before.name else ' first' -%}
             {%- do run_query(
-                'alter table ' ~ run.raw ~ ' add columns (' ~ spark_cdc._quote(name) ~ ' ' ~ changed.added[name] ~ place ~ ')'
+                'alter table ' ~ run.raw ~ ' add columns (' ~ spark_cdc._quote(name) ~ ' ' ~ changed.added[name]
+                ~ (place if run.format.places_columns else '') ~ ')'
             ) -%}
         {%- endif -%}
         {%- set before.name = name -%}
@@ -55,12 +62,9 @@
             {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in changed.widened else quoted) -%}
         {%- endfor -%}
         {%- do spark_cdc._store_all(run, 'select ' ~ columns | join(', ') ~ ', cdc_batch from ' ~ run.raw, {'spark_cdc.raw_added_to': 0}) -%}
-        {%- if run.file_format == 'parquet' -%}
-            {%- do run.update({'raw': this.incorporate(path={'identifier': run.properties['spark_cdc.stored_in']}, type='table')}) -%}
-        {%- endif -%}
-    {%- elif run.file_format == 'parquet' and spark_cdc._described(run.target).keys() | list != run.raw_columns.keys() | list + ['cdc_batch'] -%}
-        {%- do spark_cdc._check_lock(run) -%}
-        {%- do spark_cdc._replace_view(run, run.raw, spark_cdc._own(run.properties), run.raw_columns.keys() | list + ['cdc_batch']) -%}
+        {%- do run.update({'raw': spark_cdc._table_of_log(run)}) -%}
+    {%- else -%}
+        {%- do spark_cdc._of_format(run.file_format, 'follow_columns')(run) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -81,21 +85,8 @@
         {%- do run_query('create table ' ~ run.to_decode ~ ' using parquet as\n' ~ spark_cdc._missing_rows(run, delivered)) -%}
         {%- do spark_cdc._check_partitions(run, run.to_decode) -%}
         {%- set new_rows = 'select ' ~ names ~ ', ' ~ spark_cdc._literal(run.batch) ~ ' as cdc_batch from ' ~ run.to_decode -%}
-        {%- set times = run.properties.get('spark_cdc.raw_added_to') or '0' -%}
         {%- do spark_cdc._check_lock(run, run.raw) -%}
-        {%- if run.file_format == 'parquet' and times | int >= spark_cdc._additions_before_rewrite() -%}
-            {%- do spark_cdc._store_version(
-                run, 'select ' ~ names ~ ', cdc_batch from ' ~ run.raw ~ '\nunion all\n' ~ new_rows,
-                spark_cdc._all_properties(run, dict(properties, **{'spark_cdc.raw_added_to': 0}))
-            ) -%}
-        {%- else -%}
-            {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
-            {%- call statement('main') -%}
-insert into {{ run.raw }} ({{ names }}, cdc_batch)
-{{ new_rows }}
-            {%- endcall -%}
-            {%- do properties.update({'spark_cdc.raw_added_to': times | int + 1}) -%}
-        {%- endif -%}
+        {%- do spark_cdc._of_format(run.file_format, 'append_to_log')(run, names ~ ', cdc_batch', new_rows, properties) -%}
     {%- else -%}
         {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
     {%- endif -%}
@@ -108,6 +99,16 @@ insert into {{ run.raw }} ({{ names }}, cdc_batch)
     {%- endif -%}
     {%- do spark_cdc._drop(run.missing) -%}
     {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.to_decode) -%}{%- endif -%}
+{%- endmacro -%}
+
+{#- `properties` are written after the rows. -#}
+{%- macro _insert_into_log(run, names, new_rows, properties) -%}
+    {%- do spark_cdc._store_properties(run, {'spark_cdc.raw_is_partial': 'true'}) -%}
+    {%- call statement('main') -%}
+insert into {{ run.raw }} ({{ names }})
+{{ new_rows }}
+    {%- endcall -%}
+    {%- do properties.update({'spark_cdc.raw_added_to': (run.properties.get('spark_cdc.raw_added_to') or '0') | int + 1}) -%}
 {%- endmacro -%}
 
 {#- The relation with the types of the log's columns: a row and its copy in the log have equal hashes. -#}

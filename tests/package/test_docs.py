@@ -60,7 +60,7 @@ def test_every_public_macro_is_in_the_reference() -> None:
     headings = re.findall(r"^### (\w+)$", reference.REFERENCE.read_text(), re.MULTILINE)
     assert len(headings) == len(set(headings))
     defined = set()
-    for path in ROOT.glob("macros/*/*.sql"):
+    for path in ROOT.glob("macros/**/*.sql"):
         text = path.read_text(encoding="utf-8")
         defined |= set(re.findall(r"\{%-? *(?:macro|test|materialization) ([a-z]\w*)", text))
     assert set(headings) == {name for name in defined if not name.startswith("spark__")}
@@ -106,7 +106,7 @@ def test_sentences_are_short(page: Path) -> None:
 
 
 def test_sentences_of_comments_are_short() -> None:
-    files = ROOT.glob("macros/*/*.sql")
+    files = ROOT.glob("macros/**/*.sql")
     found = [(file.name, each) for file in files for each in sentences_of_comments(file)]
     assert len(found) > 500
     assert not [(name, each) for name, each in found if words(each) > 30]
@@ -115,7 +115,7 @@ def test_sentences_of_comments_are_short() -> None:
 def test_words_of_place_are_not_used_for_logic() -> None:
     """Nor are the other expressions that make a reader stumble."""
     wrong = r"\b(anew|behind|beside|lies|stands(?! for)|that of|those which|amid|(is|are) none)\b"
-    files = ROOT.glob("macros/*/*.sql")
+    files = ROOT.glob("macros/**/*.sql")
     found = [(file.name, each) for file in files for each in sentences_of_comments(file)]
     assert not [(name, each) for name, each in found if re.search(wrong, each)]
 
@@ -155,7 +155,7 @@ def test_each_decoder_has_a_page(decoder: str) -> None:
 
 def test_every_property_and_side_table_is_documented() -> None:
     text = (ROOT / "docs" / "incremental.md").read_text()
-    macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").glob("*.sql"))
+    macros = "".join(path.read_text() for path in (ROOT / "macros" / "incremental").rglob("*.sql"))
     properties = set(re.findall(r"'(spark_cdc\.[a-z_]+)'", macros))
     tables = set(re.findall(r"_side_table\('([a-z]+)_?'", macros))
     assert len(properties) > 10 and len(tables) > 10

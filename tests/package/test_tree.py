@@ -1,4 +1,4 @@
-"""Formats and the shared machinery do not know each other."""
+"""Formats, table formats and the shared machinery do not know each other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from kit.formats import decoders_built
 from kit.warehouse import ROOT
 
 MACROS = ROOT / "macros"
+STORAGE = MACROS / "incremental" / "storage"
+TABLE_FORMATS = ("parquet", "iceberg", "delta")
 INTERNALS = MACROS / "common" / "_dbt_internals.sql"
 # Products, and the decoders of the package.
 FORMATS = {"qlik", "gbase", "informix", "netiq", "db2", "kafka", "avro", *decoders_built()}
@@ -17,8 +19,14 @@ FORMATS = {"qlik", "gbase", "informix", "netiq", "db2", "kafka", "avro", *decode
 
 def macros_in(folder: Path) -> set[str]:
     """The macros that the files of a folder define."""
-    text = "".join(path.read_text() for path in sorted(folder.glob("*.sql")))
+    text = "".join(path.read_text() for path in sorted(folder.rglob("*.sql")))
     return set(re.findall(r"\{%-? macro (\w+)\(", text))
+
+
+def macros_of_format(table_format: str) -> list[tuple[str, str]]:
+    """The macros that every table format has, with their arguments."""
+    text = (STORAGE / f"{table_format}.sql").read_text()
+    return re.findall(rf"\{{%-? macro _{table_format}_(\w+)\((.*?)\)", text)
 
 
 @pytest.mark.parametrize("decoder", decoders_built())
@@ -32,11 +40,40 @@ def test_a_decoder_calls_nothing_of_the_machinery(decoder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["incremental", "apply"])
 def test_the_machinery_names_no_format(folder: str) -> None:
-    files = sorted((MACROS / folder).iterdir())
+    files = sorted(path for path in (MACROS / folder).rglob("*") if path.is_file())
     assert files
     for path in files:
         named = [word for word in FORMATS if word in path.read_text().lower()]
         assert not named, path
+
+
+@pytest.mark.parametrize("table_format", TABLE_FORMATS)
+def test_every_table_format_has_the_same_macros(table_format: str) -> None:
+    expected = macros_of_format("parquet")
+    assert ("facts", "") in expected
+    assert macros_of_format(table_format) == expected
+    head = (STORAGE / "formats.sql").read_text().split("-#}")[0]
+    assert [name for name, _ in expected] == re.findall(r"^      (\w+)\(", head, re.MULTILINE)
+
+
+def test_every_table_format_has_the_same_facts() -> None:
+    facts = [
+        re.findall(r"'(\w+)': ", (STORAGE / f"{name}.sql").read_text().split("endmacro")[0])
+        for name in TABLE_FORMATS
+    ]
+    assert "kind" in facts[0]
+    assert facts == [facts[0]] * len(TABLE_FORMATS)
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*MACROS.rglob("*.sql")} - {*STORAGE.iterdir()}), ids=lambda path: path.name
+)
+def test_only_its_own_file_names_a_table_format(path: Path) -> None:
+    """The tables of one run are parquet, whatever the model is; messages may name formats."""
+    text = path.read_text(encoding="utf-8").replace("using parquet", "")
+    text = re.sub(r"spark_cdc\._stop\(.*?\) \}\}", "", text, flags=re.DOTALL)
+    names = "|".join(TABLE_FORMATS)
+    assert not re.findall(rf"\b_?(?:{names})(?:_\w+)?\b", text.lower())
 
 
 @pytest.mark.parametrize(
