@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
+from spark_cdc_udfs import server
+from spark_cdc_udfs.directory import wait_for
 
 from kit.closing import tolerate_dropped_views
 from kit.dbt_process import run_dbt
@@ -234,13 +236,29 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def answers(home: Path, seconds: float = 120) -> bool:
+    """Say whether a server runs in `home` and answers.
+
+    On a busy machine its answer may come late. So the server is asked again for some `seconds`.
+    """
+    status = [*SERVER, "status", "--dir", str(home / "server")]
+    code = server.NOT_ANSWERING
+
+    def is_known() -> bool:
+        nonlocal code
+        code = subprocess.run(status, capture_output=True, check=False).returncode
+        return code != server.NOT_ANSWERING
+
+    wait_for(is_known, seconds, pause=1)
+    return code == 0
+
+
 def shared_server(base: Path, table_format: str) -> Warehouse:
     """The server of a table format in the folder `base`; the first process that asks starts it."""
     base.mkdir(parents=True, exist_ok=True)
     home = base / table_format
     with locked(base / f"{table_format}.lock"):
-        status = [*SERVER, "status", "--dir", str(home / "server")]
-        if subprocess.run(status, capture_output=True, check=False).returncode != 0:
+        if not answers(home):
             home.mkdir(exist_ok=True)
             stop_server(home)  # a server that does not answer
             zone = {"spark.sql.session.timeZone": ZONES[table_format]}

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kit import warehouse
 from kit.formats import decoders_built
 
 from scripts import check
@@ -146,3 +147,19 @@ def test_tests_of_a_module_run_in_one_process(tmp_path: Path) -> None:
 def test_limits_reach_pytest() -> None:
     command = check.commands(Plan(tests=("tests/x.py",), only=("a", "b")))["pytest"]
     assert command[-6:] == ["unit or macros", "--only", "a", "--only", "b", "tests/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "is_there"),
+    [
+        ("test -e {asked} && exit 0; touch {asked}; exit 1", 60, True),  # it answers late
+        ("exit 1", 0, False),
+        ("exit 3", 60, False),
+    ],
+)
+def test_a_server_that_answers_late_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, seconds: float, is_there: bool
+) -> None:
+    status = script.replace("{asked}", str(tmp_path / "asked"))
+    monkeypatch.setattr(warehouse, "SERVER", ("sh", "-c", status))
+    assert warehouse.answers(tmp_path, seconds) == is_there
