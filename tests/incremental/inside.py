@@ -48,6 +48,22 @@ def copies_of_raw_rows(place: Place) -> list[str]:
     return sorted(one[1] for one in found if one)
 
 
+def leave_part_of_raw_rows(place: Place, model: str, condition: str) -> None:
+    """Leave the raw rows of a model as a run does that is killed while it appends some of them."""
+    kept = f"{{schema}}.{raw_rows(place, model)}"
+    place.sql(
+        f"create table {kept}_part using parquet as select * from {kept} where {condition}",
+        f"insert overwrite {kept} by name select * from {kept}_part",
+        f"drop table {kept}_part",
+        f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.raw_is_partial' = 'true')",
+    )
+
+
+def build_again(log: str) -> str:
+    """Make a raw log look as if it had been built again."""
+    return f"alter view {{schema}}.{log} set tblproperties ('spark_cdc.generation' = 'another')"
+
+
 def leave_half_a_batch(place: Place, log: str, condition: str) -> None:
     """Leave a raw log as a run does that is killed while it adds rows, after some of them."""
     place.sql(

@@ -113,6 +113,25 @@ TRUNCATE = Scenario(
     ),
 )
 
+# A transaction ends in a later run, and then has changed nothing.
+ONE_COMMIT = Scenario(
+    "one_commit",
+    models={"changes": decoded(), "current": CURRENT},
+    steps=(
+        Step(
+            land=(
+                land("raw", (10, "I", 1, "same", "a", 1)),
+                land("raw", (20, "U", 1, "other", "a", 1), transaction="X"),
+            ),
+            rows={_KNOWN: [(1, "20", "update")]},
+        ),
+        Step(
+            land=(land("raw", (21, "U", 1, "same", "a", 2), transaction="X"),),
+            rows={_KNOWN: [(1, "10", "insert")]},
+        ),
+    ),
+)
+
 _NULLS = "null_keys=true)"
 _KNOWN_KEYS = "select id, note, right(cdc_sequence, 2) from {schema}.current order by id"
 _KEPT = "select id, note, cdc_is_deleted from {schema}.kept order by id"
@@ -194,4 +213,37 @@ NULL_KEYS = Scenario(
     ),
 )
 
-SCENARIOS = (FULL_LOAD, TRUNCATE, NULL_KEYS)
+# All events of a deleted key and of another one are retracted. The model of one of these tables
+# reads a view with keys of its own.
+RETRACTED = Scenario(
+    "retracted",
+    models={
+        "changes": decoded(),
+        "kept": CURRENT.replace(") }}", ", keep_deleted=true) }}"),
+        "other_keys": VIEW + "select * except (id), id + 100 as id from {{ ref('changes') }}",
+        "current": applied("current_state", "other_keys"),
+    },
+    steps=(
+        Step(
+            land=(
+                land("raw", (10, "I", 1, "a", "a", 1), (20, "D", 1, None, "a", 1)),
+                land("raw", (30, "I", 2, "b", "a", 1), (40, "I", 3, "c", "a", 1)),
+            ),
+            rows={
+                _KEPT: [(1, "a", True), (2, "b", False), (3, "c", False)],
+                "current": [(102, "b"), (103, "c")],
+            },
+        ),
+        Step(
+            land=(
+                land(
+                    "raw", (10, "I", 1, "in conflict", "a", 1), (20, "D", 1, "in conflict", "a", 1)
+                ),
+                land("raw", (30, "I", 2, "in conflict", "a", 1)),
+            ),
+            rows={_KEPT: [(3, "c", False)], "current": [(103, "c")]},
+        ),
+    ),
+)
+
+SCENARIOS = (FULL_LOAD, TRUNCATE, ONE_COMMIT, NULL_KEYS, RETRACTED)

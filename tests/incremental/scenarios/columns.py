@@ -22,6 +22,7 @@ _MADE_AGAIN = {
     **{"part": "varchar(30)", "wide": _WIDE},
     **{"extra": "date", "code": "char(2)", "tags": "array<int>"},
 }
+_TYPED = _MADE_AGAIN | {"amount": "decimal(12,2)"}
 
 
 def _make_again(raw: str, **types: str) -> tuple[str, str]:
@@ -65,18 +66,19 @@ NEW_COLUMN = Scenario(
 # below.
 OTHER_TYPE = Scenario(
     "other_type",
-    setup=_make_again("raw", **_MADE_AGAIN),
+    setup=_make_again("raw", **_TYPED),
     models={"changes": decoded()},
     steps=(
         Step(),
         *(
             Step(
-                land=_make_again("raw", **_MADE_AGAIN | {column: after}),
+                land=_make_again("raw", **_TYPED | {column: after}),
                 fails={"changes": f"the column {column} of type {before}, which is now {after}"},
             )
             for column, before, after in (
                 ("code", "char(2)", "char(3)"),
                 ("landed", "int", "float"),
+                ("amount", "decimal(12,2)", "decimal(14,1)"),
                 ("extra", "date", "timestamp"),
                 ("tags", "array<int>", "array<float>"),
             )

@@ -100,6 +100,15 @@ LOOKED_UP = Scenario(
                 _WRITTEN: [(1,), (2,), (3,)],
             },
         ),
+        # as_of goes back: the key that waited for it does not wait again
+        Step(
+            land=(land("raw", (20, "U", 3, None, "a", 9)),),
+            rows={
+                "current": [(1, "ANOTHER"), (2, "TWO"), (3, "THREE")],
+                _REFUSED: [],
+                _WRITTEN: [(3,)],
+            },
+        ),
     ),
 )
 

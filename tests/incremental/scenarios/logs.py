@@ -149,13 +149,14 @@ def _leave_half(place: Place) -> None:
     inside.leave_half_a_batch(place, "log", "id = 2")
 
 
+# The other half is below the watermark of the first.
 HALF = Scenario(
     "half_a_batch",
-    models=MODELS,
+    models=MODELS | {"log": config(raw_watermark="landed") + LOG},
     steps=(
         Step(land=(land("raw", *FIRST),)),
         Step(
-            land=(land("raw", SECOND, (21, "I", 3, "other half", "a", 2)), _leave_half),
+            land=(land("raw", SECOND, (21, "I", 3, "other half", "a", 1)), _leave_half),
             run=("changes", "current"),
             rows={"current": [(1, "first")]},
         ),
@@ -169,6 +170,28 @@ HALF = Scenario(
             land=(land("raw", (40, "I", 4, "after it", "a", 2)),),
             rows={"select max(id) from {schema}.current": [(4,)]},
         ),
+    ),
+)
+
+# The log is built again while a run reads it: its rows have other batches then.
+BUILT_AGAIN = Scenario(
+    "log_built_again",
+    models={"log": LOG, "changes": CHANGES},
+    steps=(
+        Step(land=(land("raw", FIRST[0]),)),
+        Step(land=(land("raw", SECOND),), run=("log",)),
+        Step(
+            run=("changes",),
+            meanwhile={
+                "changes": {
+                    "after": inside.NEW_ROWS_COPIED,
+                    "statements": [inside.build_again("log")],
+                }
+            },
+            fails={"changes": "was built again while this run of"},
+            rows={"changes": [(1, "first")]},
+        ),
+        Step(rows={"changes": [(1, "first"), (2, "second")]}),
     ),
 )
 
@@ -213,4 +236,4 @@ WRONG = Scenario(
     ),
 )
 
-SCENARIOS = (SHARED, ROUTED, KEPT_LANDING, HALF, WRONG)
+SCENARIOS = (SHARED, ROUTED, KEPT_LANDING, HALF, BUILT_AGAIN, WRONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+from incremental import inside
 from incremental.scenario import (
     CURRENT,
     VIEW,
@@ -67,6 +68,22 @@ WATERMARK = Scenario(
             land=(land("one", (9, "I", 9, "later", "a", 8)),),
             run=("of_binary",),
             rows={_ids("of_binary"): _numbers(1, 2, 5, 6, 9)},
+        ),
+    ),
+)
+
+# A run was killed while it appended raw rows: it has appended the last one, and not one before it.
+KILLED = Scenario(
+    "killed_amid_raw_rows",
+    models={"changes": config(raw_watermark="landed") + decoded()},
+    steps=(
+        Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
+        Step(land=(land("raw", (2, "I", 2, "second", "a", 2), (3, "I", 3, "third", "a", 3)),)),
+        Step(land=(lambda place: inside.leave_part_of_raw_rows(place, "changes", "id <> 2"),)),
+        # built again from all rows that were read
+        Step(
+            land=("truncate table {schema}.raw", inside.forget_fingerprint("changes")),
+            rows={"changes": [(1, "first"), (2, "second"), (3, "third")]},
         ),
     ),
 )
@@ -219,6 +236,7 @@ QUARANTINE_OF = Scenario(
 SCENARIOS = (
     QUARANTINE_OF,
     WATERMARK,
+    KILLED,
     FILES_OF_OTHERS,
     EMPTY_RUNS,
     DEFERRED,
