@@ -13,6 +13,8 @@ SQL_FILES := $(wildcard models tests/consumer/models tests/benchmark/models test
 PYTEST := pytest -n 2 --dist loadgroup --no-loadscope-reorder
 # `make test` has another seed.
 SEEDS := 1 2 3 4 5 6 7 8 9
+# The tests of generated databases.
+SEEDED = $(sort $(shell grep -rlE 'environ.*SPARK_CDC_SEED|import SEED' tests --include='test_*.py'))
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DBT_PROFILES_DIR := $(CURDIR)/profiles

@@ -196,3 +196,13 @@ def test_package_that_is_broken_installs_no_java(checkout: Path) -> None:
     assert done.returncode != 0
     assert "No module named 'no_such_module'" in done.stderr
     assert not told.exists()
+
+
+def test_other_seeds_run_the_tests_of_generated_databases() -> None:
+    """Without names `make test-all` would run all tests once more for each seed."""
+    done = run(ROOT, "make", "--dry-run", "test-all")
+    (line,) = [one for one in done.stdout.splitlines() if "SPARK_CDC_SEED=" in one]
+    named = {word for word in line.split() if word.startswith("tests/")}
+    laws = {f"tests/laws/test_{name}.py" for name in ("workloads", "increments")}
+    assert laws | {"tests/incremental/test_crashes.py"} <= named
+    assert all("SEED" in (ROOT / name).read_text(encoding="utf-8") for name in named)
