@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from spark_cdc_udfs.gbase import Capture, SchemaError, decode_rows, parse_layout, parse_type
 from spark_cdc_udfs.gbase.records import PADDING, Records
 from spark_cdc_udfs.gbase.rows import ROW_REASONS
-from spark_cdc_udfs.gbase.values import as_text, differs
+from spark_cdc_udfs.gbase.values import as_text, decode_fixed, differs
 
 from formats.gbase_capture.reference import Bad, record, sizes_of, value_of
 
@@ -161,6 +162,32 @@ def test_each_type(type_text: str, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(values, st.sampled_from("><")), min_size=1, max_size=30))
     is_fixed = parse_type(type_text).size is not None
     check_rows([type_text] * is_fixed, [type_text] * (not is_fixed), encoding, rows, data)
+
+
+def days(to: date) -> int:
+    """Days since the day from which dates are counted."""
+    return (to - date(1899, 12, 31)).days
+
+
+@pytest.mark.parametrize(
+    ("type_text", "raw", "value"),
+    [
+        ("int8", struct.pack(">hII", 1, 2**32 - 1, 2**31 - 1), 2**63 - 1),
+        ("int8", struct.pack(">hII", -1, 2**32 - 1, 2**31 - 1), 1 - 2**63),
+        ("int8", struct.pack(">hII", 1, 0, 2**31), None),
+        ("int8", struct.pack(">hII", -1, 0, 2**31), None),
+        ("date", struct.pack(">i", days(date.max)), date.max),
+        ("date", struct.pack(">i", days(date.max) + 1), None),
+        ("date", struct.pack(">i", days(date.min)), date.min),
+        ("date", struct.pack(">i", days(date.min) - 1), None),
+    ],
+)
+def test_the_first_and_the_last_value(type_text: str, raw: bytes, value: Any) -> None:
+    """The first value beyond them is bad."""
+    bytes_of_one = np.frombuffer(raw, np.uint8).reshape(1, -1)
+    decoded = decode_fixed(parse_type(type_text), bytes_of_one, "utf-8")
+    assert decoded.bad_value.tolist() == [value is None]
+    assert value is None or decoded.values.to_pylist() == [value]
 
 
 def check_rows(

@@ -14,6 +14,7 @@ import fastavro
 import pytest
 from fastavro.schema import SchemaParseException
 from simulation import database
+from spark_cdc_udfs.qlik import messages
 
 from formats.qlik_messages import avro, avro_function, reference, writer
 from formats.qlik_messages.avro_function import Called, Row, called, message_rows
@@ -274,3 +275,14 @@ def test_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "TEXT_TOGETHER", 300)
     assert called(values, [version(SCHEMA)]) == expected
     assert called([], [version(SCHEMA)]) == []
+
+
+def test_schemas_that_do_not_fit_are_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream with ever new schemas does not fill the memory."""
+    schemas = messages.Schemas()
+    first = schemas.parsed('"long"')
+    assert schemas.parsed('"long"') is first
+    monkeypatch.setattr(messages, "KEPT_CHARACTERS", 8)
+    for text in ('"int"', '"string"'):
+        schemas.parsed(text)
+    assert schemas.parsed('"long"') is not first

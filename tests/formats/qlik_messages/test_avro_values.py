@@ -613,8 +613,11 @@ def test_logical_types_that_do_not_fit_are_ignored() -> None:
     ]
     for schema in schemas:
         assert getattr(parse_schema(json.dumps(schema)).type, "logical", "") == ""
-    kept = logical("fixed", "decimal", name="F", size=1, precision=2)
-    assert getattr(parse_schema(json.dumps(kept)).type, "logical", "") == "decimal"
+    for kept in (
+        logical("fixed", "decimal", name="F", size=1, precision=2),
+        logical("bytes", "decimal", precision=2000),
+    ):
+        assert getattr(parse_schema(json.dumps(kept)).type, "logical", "") == "decimal"
 
 
 def test_times_are_those_of_python() -> None:
