@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -261,6 +262,9 @@ def shared_server(base: Path, table_format: str) -> Warehouse:
         if not answers(home):
             home.mkdir(exist_ok=True)
             stop_server(home)  # a server that does not answer
+            # tables of one that was killed: a catalog in memory no longer knows them
+            for left in ("warehouse", "metastore"):
+                shutil.rmtree(home / "server" / left, ignore_errors=True)
             zone = {"spark.sql.session.timeZone": ZONES[table_format]}
             # nobody kills it, so its metastore need not wait for the disk
             java = f"{WARM if table_format == 'parquet' else QUICK} -Xmn1g"
