@@ -12,9 +12,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.sessions import session
+from spark_cdc_udfs.server.sessions import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def session_of_environment() -> SparkSession:
+    """Build the session that the environment describes. Raises Failure."""
+    return session(
+        os.environ.get("SPARK_CDC_DIR", ".spark-cdc-session"),
+        table_format=os.environ.get("SPARK_CDC_FORMAT", "parquet"),
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,10 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     from dbt.cli.main import dbtRunner
 
     try:
-        spark = session(
-            os.environ.get("SPARK_CDC_DIR", ".spark-cdc-session"),
-            table_format=os.environ.get("SPARK_CDC_FORMAT", "parquet"),
-        )
+        spark = session_of_environment()
     except Failure as error:
         print(f"spark_cdc_udfs.dbt_session: {error}", file=sys.stderr)
         return 2

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spark_cdc_udfs.executors import ship
 from spark_cdc_udfs.version import __version__
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ def register(spark: SparkSession) -> None:
     and one line of the log names them.
     """
     from pyspark.sql.udtf import UserDefinedTableFunction
+
+    from spark_cdc_udfs.server.executors import ship
 
     ship(spark)
     made = {name: make() for name, make in FUNCTIONS.items()}

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from spark_cdc_udfs.directory import wait_for
+from spark_cdc_udfs.server.directory import wait_for
 
 from incremental.stepping import Stepping
 

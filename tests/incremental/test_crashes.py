@@ -23,7 +23,7 @@ from kit.landing import Landing, Row, batches
 from kit.warehouse import BIN, INTERPRETED, Warehouse, conf, running, start_server
 from laws.test_workloads import SEED
 from simulation import database
-from spark_cdc_udfs.directory import Home, wait_for
+from spark_cdc_udfs.server.directory import Home, wait_for
 
 pytestmark = pytest.mark.server
 

@@ -36,8 +36,8 @@ from kit.warehouse import (
 )
 from package.test_demo import differences
 from spark_cdc_udfs import __version__
-from spark_cdc_udfs.directory import wait_for
-from spark_cdc_udfs.java import find_java
+from spark_cdc_udfs.server.directory import wait_for
+from spark_cdc_udfs.server.java import find_java
 
 pytestmark = pytest.mark.server
 

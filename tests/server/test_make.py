@@ -148,10 +148,11 @@ def debian(checkout: Path, package: str, user: int = 0) -> Path:
         "esac",
     )
     ours = checkout.parent / "ours" / "spark_cdc_udfs"
-    ours.mkdir(parents=True)
+    (ours / "server").mkdir(parents=True)
     (ours / "__init__.py").touch()
+    (ours / "server" / "__init__.py").touch()
     (ours / "errors.py").write_text("class Failure(Exception): pass\n")
-    (ours / "java.py").write_text(
+    (ours / "server" / "java.py").write_text(
         "from pathlib import Path\n"
         "from spark_cdc_udfs.errors import Failure\n"
         "def find_java(environ):\n"

@@ -21,23 +21,23 @@ from typing import Any
 import pytest
 from kit.warehouse import free_port
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
-from spark_cdc_udfs import (
-    __version__,
+from spark_cdc_udfs import __version__, dbt_session, functions, server
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.server import (
     client,
-    dbt_session,
     directory,
-    functions,
+    executors,
     packages,
-    server,
     sessions,
     settings,
+    starting,
+    stopping,
 )
-from spark_cdc_udfs.directory import Home, Server
-from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.java import Java, find_java
-from spark_cdc_udfs.jvm import Launch
-from spark_cdc_udfs.logs import telling_line
-from spark_cdc_udfs.sessions import Options
+from spark_cdc_udfs.server.directory import Home, Server
+from spark_cdc_udfs.server.java import Java, find_java
+from spark_cdc_udfs.server.jvm import Launch
+from spark_cdc_udfs.server.logs import telling_line
+from spark_cdc_udfs.server.sessions import Options
 
 SMALL = ("--conf", "spark.driver.memory=1g", "--master", "local[2]")
 
@@ -52,7 +52,7 @@ def command(*arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """The environment, with the package even if it is not installed."""
-    package = Path(server.__file__).parents[1]
+    package = Path(server.__file__).parents[2]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
@@ -132,7 +132,7 @@ def java(environ: dict[str, str], *places: str) -> Path:
 
 def installed_spark(monkeypatch: pytest.MonkeyPatch, spark: str) -> None:
     """Let PySpark be of the version `spark`."""
-    monkeypatch.setattr("spark_cdc_udfs.java.metadata.version", lambda package: spark)
+    monkeypatch.setattr("spark_cdc_udfs.server.java.metadata.version", lambda package: spark)
 
 
 @pytest.fixture
@@ -249,12 +249,12 @@ def test_every_address_of_a_host_is_checked(monkeypatch: pytest.MonkeyPatch) -> 
         port = other.getsockname()[1]
         resolve(absent, here)
         with pytest.raises(Failure, match=rf"port {port} on some\.host is taken"):
-            server.check_free("some.host", port)
+            starting.check_free("some.host", port)
     port = free_port()
-    server.check_free("some.host", port)
+    starting.check_free("some.host", port)
     resolve(absent)
     with pytest.raises(Failure, match=r"cannot listen on some\.host"):
-        server.check_free("some.host", port)
+        starting.check_free("some.host", port)
 
 
 def test_missing_java_gets_one_line(
@@ -287,7 +287,7 @@ def test_commands_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture
     there = str(tmp_path / "none")
     assert server.main(["stop", "--dir", there]) == 0
     assert one_line(capsys.readouterr().out) == f"no server runs in {there}"
-    assert server.main(["status", "--dir", there]) == server.NOT_RUNNING
+    assert server.main(["status", "--dir", there]) == stopping.NOT_RUNNING
     assert one_line(capsys.readouterr().out) == f"no server runs in {there}"
     assert not Path(there).exists()
 
@@ -342,7 +342,7 @@ def test_functions_that_this_spark_lacks_are_left_out(
     registered: list[str] = []
     register = SimpleNamespace(register=lambda name, function: registered.append(name))
     monkeypatch.delattr("pyspark.sql.functions.arrow_udtf")
-    monkeypatch.setattr(functions, "ship", lambda spark: None)
+    monkeypatch.setattr(executors, "ship", lambda spark: None)
     spark: Any = SimpleNamespace(udf=register, udtf=register)
     functions.register(spark)
     assert registered == ["spark_cdc_version"]
@@ -606,7 +606,7 @@ def test_stale_state_is_cleared_and_its_number_left_alone(
 ) -> None:
     home.write(some_server(other.pid))
     home.log.touch()
-    assert server.main(["status", "--dir", str(home.root)]) == server.NOT_RUNNING
+    assert server.main(["status", "--dir", str(home.root)]) == stopping.NOT_RUNNING
     said = one_line(capsys.readouterr().out)
     assert f"pid {other.pid} ended without being stopped" in said
     assert f"log: {home.log}" in said
@@ -636,7 +636,7 @@ def test_silent_server_is_not_answering(
 ) -> None:
     home.log.touch()
     home.write(some_server(holder.pid))
-    assert server.main(["status", "--dir", str(home.root)]) == server.NOT_ANSWERING
+    assert server.main(["status", "--dir", str(home.root)]) == stopping.NOT_ANSWERING
     said = one_line(capsys.readouterr().out)
     assert said.startswith(f"not answering: pid {holder.pid}")
     assert f"log: {home.log}" in said
@@ -648,7 +648,7 @@ def test_server_that_ignores_signals_is_killed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(stopping, "STOP_SECONDS", 0.2)
     home.write(some_server(holder.pid))
     freeze(holder)
     assert server.main(["stop", "--dir", str(home.root)]) == 0
@@ -680,7 +680,7 @@ def test_server_started_after_the_one_that_stopped_is_left_alone(
 ) -> None:
     stopped, started = some_server(other.pid), some_server(holder.pid)
     monkeypatch.setattr(os, "kill", lambda pid, number: home.write(started))
-    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(stopping, "STOP_SECONDS", 0.2)
     home.write(stopped)
     assert server.main(["stop", "--dir", str(home.root)]) == 0
     assert one_line(capsys.readouterr().out).startswith(f"stopped: pid {other.pid}")
@@ -704,7 +704,7 @@ def test_group_that_may_not_be_signalled(
             holder.wait()
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(stopping, "STOP_SECONDS", 0.2)
     monkeypatch.setattr(os, "killpg", forbid)
     home.write(some_server(holder.pid))
     freeze(holder)
@@ -842,7 +842,7 @@ def test_stop_leaves_nothing(running: Home) -> None:
     assert one_line(stopped.stdout).startswith(f"stopped: pid {pid}")
     assert_ended(pid, running)
     status = run("status", "--dir", str(running.root))
-    assert status.returncode == server.NOT_RUNNING
+    assert status.returncode == stopping.NOT_RUNNING
     assert f"log: {running.log}" in one_line(status.stdout)
     assert run("stop", "--dir", str(running.root)).returncode == 0
 

@@ -11,10 +11,10 @@ import time
 from types import FrameType
 from typing import Any, NoReturn
 
-from spark_cdc_udfs.children import unblock_signals
-from spark_cdc_udfs.directory import Server
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.jvm import Launch, start_session
+from spark_cdc_udfs.server.children import unblock_signals
+from spark_cdc_udfs.server.directory import Server
+from spark_cdc_udfs.server.jvm import Launch, start_session
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from spark_cdc_udfs.directory import Home
 from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.server.directory import Home
 
 MIB = 1024 * 1024
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_cdc_udfs import executors
-from spark_cdc_udfs import settings as spark_settings
-from spark_cdc_udfs.directory import Home
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.functions import register
+from spark_cdc_udfs.server import executors
+from spark_cdc_udfs.server import settings as spark_settings
+from spark_cdc_udfs.server.directory import Home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

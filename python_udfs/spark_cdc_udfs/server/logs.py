@@ -1,4 +1,4 @@
-"""Find in a log the reason why a process died."""
+"""Find in a log the reason why a process died; say what is done."""
 
 from __future__ import annotations
 
@@ -44,3 +44,8 @@ def fullest(reasons: list[str]) -> str:
             break
         told = reason
     return told
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)

@@ -1,8 +1,8 @@
 """The jars of table formats and metastores: their pinned versions, and the download from Maven.
 
-Run as a program (`python -m spark_cdc_udfs.packages FILE`) it starts a JVM with the settings on its
-standard input. Spark's Ivy fetches `spark.jars.packages`, and the jars' paths are written as JSON
-to FILE.
+Run as a program (`python -m spark_cdc_udfs.server.packages FILE`) it starts a JVM with the settings
+on its standard input. Spark's Ivy fetches `spark.jars.packages`, and the jars' paths are written as
+JSON to FILE.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from spark_cdc_udfs.children import child, unblock_signals
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.jvm import Launch, end_jvm, start_jvm
-from spark_cdc_udfs.logs import telling_line
+from spark_cdc_udfs.server.children import child, unblock_signals
+from spark_cdc_udfs.server.jvm import Launch, end_jvm, start_jvm
+from spark_cdc_udfs.server.logs import telling_line
 
 # Spark's minor version -> format -> package. Formats without a line have no release.
 PINNED: Mapping[str, Mapping[str, str]] = {
@@ -92,7 +92,11 @@ def fetch(packages: str, launch: Launch, output: int) -> list[Path]:
     answer.unlink(missing_ok=True)
     fetching = replace(launch, settings=settings)
     with child(
-        "spark_cdc_udfs.packages", [str(answer)], fetching.to_json(), launch.home.root, output
+        "spark_cdc_udfs.server.packages",
+        [str(answer)],
+        fetching.to_json(),
+        launch.home.root,
+        output,
     ) as process:
         process.wait()
     if not answer.exists():

@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import logging
 
-from spark_cdc_udfs.directory import Server
+from spark_cdc_udfs.server.directory import Server
 
 SECONDS = 10
 

@@ -17,7 +17,7 @@ from spark_cdc_udfs.errors import Failure
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 # Modules that their Python must be able to import: the package, which `ship` sends them, and the
 # modules that the functions use, which must be installed there.

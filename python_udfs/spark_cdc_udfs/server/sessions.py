@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from spark_cdc_udfs import packages, settings
-from spark_cdc_udfs.directory import Home, open_log, own
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.java import find_java
-from spark_cdc_udfs.jvm import Launch, start_session
-from spark_cdc_udfs.logs import telling_line
+from spark_cdc_udfs.server import packages, settings
+from spark_cdc_udfs.server.directory import Home, open_log, own
+from spark_cdc_udfs.server.java import find_java
+from spark_cdc_udfs.server.jvm import Launch, start_session
+from spark_cdc_udfs.server.logs import telling_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
