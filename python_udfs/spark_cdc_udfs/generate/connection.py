@@ -1,0 +1,122 @@
+"""What a profile of dbt names: a server, by dbt's own code, or a session in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.generate.lake import Lake, QueryFailed, Row, first_line
+
+SECONDS_BETWEEN_POLLS = 0.05
+
+
+class Server:
+    """A server, through a connection of dbt."""
+
+    def __init__(self, handle: Any, schema: str) -> None:
+        self._handle = handle
+        self.schema = schema
+
+    def rows(self, query: str) -> list[Row]:
+        """Run a query and give its rows. Raises QueryFailed."""
+        try:
+            cursor = self._handle.cursor()
+            cursor.execute(query)
+            return [tuple(row) for row in cursor.fetchall()]
+        except Exception as error:  # each kind of connection has its own errors
+            raise QueryFailed(first_line(error)) from error
+
+
+class Session:
+    """A Spark session in this process."""
+
+    def __init__(self, spark: Any, schema: str) -> None:
+        self._spark = spark
+        self.schema = schema
+
+    def rows(self, query: str) -> list[Row]:
+        """Run a query and give its rows. Raises QueryFailed."""
+        try:
+            return [tuple(row) for row in self._spark.sql(query).collect()]
+        except Exception as error:  # of the JVM, of Spark, or of the connection between them
+            raise QueryFailed(first_line(error)) from error
+
+
+@contextlib.contextmanager
+def connected(
+    project: Path, profiles: Path | None, profile: str | None, target: str | None
+) -> Iterator[Lake]:
+    """Connect to the server of a dbt project's profile, or start its session.
+
+    `profiles` is the folder with profiles.yml; None: where dbt looks for it. Raises Failure, whose
+    message has no value of the profile except the address.
+    """
+    credentials = load_credentials(project, profiles, profile, target)
+    if credentials.method == "session":
+        from spark_cdc_udfs.dbt_session import session_of_environment
+
+        spark = session_of_environment()
+        try:
+            yield Session(spark, credentials.schema)
+        finally:
+            spark.stop()
+        return
+    handle = open_handle(credentials)
+    try:
+        yield Server(handle, credentials.schema)
+    finally:
+        with contextlib.suppress(Exception):
+            handle.close()
+
+
+def open_handle(credentials: Any) -> Any:
+    """Connect to a server. Raises Failure."""
+    from dbt.adapters.contracts.connection import Connection, Identifier
+    from dbt.adapters.spark.connections import SparkConnectionManager
+
+    # A query takes some milliseconds; dbt would ask only every few seconds whether it has ended.
+    credentials.poll_interval = SECONDS_BETWEEN_POLLS
+    connection = Connection(Identifier("spark"), "generate", credentials)
+    place = f"{credentials.host}, port {credentials.port}"
+    try:
+        SparkConnectionManager.open(connection)
+        return connection.handle
+    except Exception as error:
+        raise Failure(
+            f"no connection to {place} ({type(error).__name__}); `dbt debug` says more"
+        ) from error
+
+
+def load_credentials(
+    project: Path, profiles: Path | None, profile: str | None, target: str | None
+) -> Any:
+    """Load the target of a profile as dbt does, with variables of the environment."""
+    try:
+        from dbt.cli.resolvers import default_profiles_dir
+        from dbt.config.runtime import load_profile
+        from dbt.flags import set_from_args
+    except ImportError as error:
+        raise Failure("dbt is missing: pip install './python_udfs[dbt]'") from error
+
+    folder = profiles or Path(os.environ.get("DBT_PROFILES_DIR") or default_profiles_dir())
+    try:
+        set_from_args(Namespace(PROFILES_DIR=str(folder), PROJECT_DIR=str(project)), None)
+        name = profile or os.environ.get("DBT_PROFILE")
+        loaded = load_profile(str(project), {}, name, target or os.environ.get("DBT_TARGET"))
+    except Exception as error:
+        # What follows these words can be values of the profile.
+        words = re.split(r" invalid:|\n-+\n", str(getattr(error, "msg", error)))[0]
+        why = " ".join(words.split())
+        raise Failure(f"no profile from {folder}: {why}; `dbt debug` says more") from error
+    if loaded.credentials.type != "spark":
+        raise Failure(
+            f"the profile {loaded.profile_name} has type: {loaded.credentials.type};"
+            " spark-cdc generate asks a server with type: spark"
+        )
+    return loaded.credentials
