@@ -1,0 +1,1 @@
+"""`spark-cdc generate`."""
