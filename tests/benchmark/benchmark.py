@@ -27,6 +27,7 @@ import by_hand
 import db2
 import duckdb
 import gbase
+import generated
 import increments
 import matplotlib
 import netiq
@@ -224,6 +225,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     lines += netiq.as_markdown(figures["netiq"])
     lines += db2.as_markdown(figures["db2"])
     lines += qlik.as_markdown(figures["qlik"])
+    lines += generated.as_markdown(figures["generated"])
     return "\n".join(lines) + "\n"
 
 
@@ -280,6 +282,9 @@ def main() -> None:
     parser.add_argument(
         "--tables", type=int, default=20, help="tables in an event log with a raw log (20)"
     )
+    parser.add_argument(
+        "--generated", type=int, default=300, help="change tables whose models are generated (300)"
+    )
     parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
     given = parser.parse_args()
     out: Path = given.out.absolute()
@@ -288,6 +293,7 @@ def main() -> None:
     work.mkdir(parents=True)
     figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
     figures |= {"qlik_avro": [], "netiq": [], "db2": [], "qlik": [], "raw_logs": []}
+    figures["generated"] = []
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -308,6 +314,8 @@ def main() -> None:
     figures["db2"] = db2.measure(given.rows, given.repeats, work)
     write(figures, out)
     figures["qlik"] = qlik.measure(given.rows * 2 // 5, given.repeats, work)
+    write(figures, out)
+    figures["generated"] = [generated.measure(given.generated, 100, "parquet", work / "generated")]
     write(figures, out)
     shutil.rmtree(work)
     print(as_markdown(figures))
