@@ -16,7 +16,7 @@ LANDING = "erp_landing"  # as the pages name it
 
 # Blocks to which other blocks refer, by these names.
 MODELS = {
-    README: ("orders__changes", "orders", "orders__history"),
+    README: ("orders__log", "orders__changes", "orders"),
     ROOT / "docs" / "incremental.md": ("erp_log",),
     ROOT / "docs" / "formats" / "qlik_messages.md": ("erp_messages__orders", "erp_versions"),
 }
@@ -30,7 +30,9 @@ def named(block: Block) -> str:
 def documented(block: Block) -> str | None:
     """Name the model that a block is, if other blocks refer to it."""
     names = MODELS.get(block.page, ())
-    return next((name for name in names if f"-- models/{name}.sql\n" in block.text), None)
+    return next(
+        (name for name in names if re.match(rf"-- models/(\S*/)?{name}[.]sql\n", block.text)), None
+    )
 
 
 def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
