@@ -282,6 +282,18 @@ def test_twice_changes_nothing_and_edits_are_kept(
         assert {**written(fresh), **edits} == after
 
 
+def test_columns_that_stay_text_stay_undeclared(tmp_path: Path) -> None:
+    """An earlier run without types tells none, also when the key changes."""
+    folder = project(tmp_path, ERP)
+    lake = FakeLake({"a__ct": change_table({"id": "string", "name": "string"}, ["id"])})
+    run(folder, lake)
+    lake.tables = {"a__ct": change_table({"id": "string", "name": "string"}, ["name"])}
+    run(folder, lake)
+    once = written(folder)
+    assert "columns=" not in once["models/erp/a/a__changes.sql"]
+    assert run(folder, lake, "--check") == 0 and written(folder) == once
+
+
 def test_an_edited_file_is_shown_with_its_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
-from spark_cdc_udfs import server
-from spark_cdc_udfs.directory import wait_for
+from spark_cdc_udfs.server import stopping
+from spark_cdc_udfs.server.directory import wait_for
 
 from kit.closing import tolerate_dropped_views
 from kit.dbt_process import run_dbt
@@ -243,12 +243,12 @@ def answers(home: Path, seconds: float = 120) -> bool:
     On a busy machine its answer may come late. So the server is asked again for some `seconds`.
     """
     status = [*SERVER, "status", "--dir", str(home / "server")]
-    code = server.NOT_ANSWERING
+    code = stopping.NOT_ANSWERING
 
     def is_known() -> bool:
         nonlocal code
         code = subprocess.run(status, capture_output=True, check=False).returncode
-        return code != server.NOT_ANSWERING
+        return code != stopping.NOT_ANSWERING
 
     wait_for(is_known, seconds, pause=1)
     return code == 0

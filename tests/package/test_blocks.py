@@ -16,7 +16,7 @@ LANDING = "erp_landing"  # as the pages name it
 
 # Blocks to which other blocks refer, by these names.
 MODELS = {
-    README: ("orders__log", "orders__changes", "orders"),
+    README: ("orders__log", "orders__changes", "orders", "orders__history"),
     ROOT / "docs" / "incremental.md": ("erp_log",),
     ROOT / "docs" / "formats" / "qlik_messages.md": ("erp_messages__orders", "erp_versions"),
 }

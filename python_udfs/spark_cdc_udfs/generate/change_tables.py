@@ -66,7 +66,7 @@ class ChangeTable:
                 columns = {n: Column(k, columns[n].comment) for n, k in dfm.columns.items()}
                 is_declared = True
                 notes += ["types are from a .dfm file", *dfm.notes]
-            elif is_text and {*columns} == {*earlier.types}:
+            elif is_text and earlier.has_types_of(columns):
                 columns = {n: Column(k, columns[n].comment) for n, k in earlier.types.items()}
                 is_declared = True
                 notes.append(f"types are from the earlier run ({dfm})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,10 @@ class Earlier:
     mask_byte_order: str | None = None
     without_bit: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)  # of its columns
+
+    def has_types_of(self, columns: Collection[str]) -> bool:
+        """Say whether these columns, which landed as text, had types."""
+        return {*columns} == {*self.types} and {*self.types.values()} != {"string"}
 
 
 def earlier_run(folder: Path) -> Earlier:
