@@ -160,7 +160,7 @@ def test_the_readme_shows_what_is_generated(tmp_path: Path) -> None:
     assert run(project(tmp_path, there), FakeLake({"orders__ct": Landed(columns, rows)})) == 0
     texts = {path: text.partition("\n")[2] for path, text in written(tmp_path).items()}
     models = [text.partition("\n") for text in shown if text.startswith("-- models/")]
-    assert len(models) == 3
+    assert len(models) == 4
     for place, _, text in models:
         assert texts[place.removeprefix("-- ")] == text
 
