@@ -527,6 +527,25 @@ sources:
     assert "apply_qual" not in texts and "authid: string" in texts
 
 
+def test_full_loads_are_raw_rows(tmp_path: Path) -> None:
+    """They have a raw log, as the changes have; a test finds a load that is kept current."""
+    config = ERP + "    arguments: {full_load: '{table}', full_load_at: load_time}\n"
+    lake = FakeLake(
+        {
+            "orders__ct": change_table(ORDERS, ["order_id"]),
+            "orders": Landed({**ORDERS, "load_time": "timestamp"}),
+        }
+    )
+    folder = project(tmp_path, config)
+    assert run(folder, lake) == 0
+    call = " ".join(call_of(folder, "orders__changes").split())
+    assert "full_load=ref('erp_orders_log'), full_load_at='load_time'" in call
+    assert "spark_cdc.raw_log(source('erp', 'orders'))" in call_of(folder, "erp_orders_log")
+    texts = written(folder)["models/erp/orders/orders.yml"]
+    assert "spark_cdc.full_load_is_static: {arguments: {key: [order_id]}}" in texts
+    assert run(folder, lake, "--check") == 0
+
+
 def test_types_of_qlik_are_types_of_spark() -> None:
     known: dict[str, Any] = {"precision": 10, "scale": 3}
     exact = {name: qlik.spark_type({"type": name, **known}, "timestamp") for name in qlik.TYPES}

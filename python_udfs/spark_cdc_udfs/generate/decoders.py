@@ -33,6 +33,7 @@ DECODERS = {
             *("header_prefix", "mask_byte_order", "header_columns", "qlik_sparse_updates"),
             *("null_keys", "full_load", "full_load_at"),
         ),
+        inputs=("full_load",),
     ),
     "qlik_messages": Decoder(
         arguments=("metadata",),

@@ -148,6 +148,7 @@ def model_texts(table: Table) -> list[str]:
     left_out = {"leave_out": list(table.without_bit)} if table.without_bit else {}
     types = generic_test("column_types_are", {})
     equal = generic_test("current_equals_history", {"history": f"ref('{name}__history')"})
+    is_loaded = "full_load" in table.arguments
     texts = {
         "changes": block(
             f"{name}__changes",
@@ -156,6 +157,7 @@ def model_texts(table: Table) -> list[str]:
             [
                 generic_test("is_change_events", {}),
                 generic_test("mask_names_changed_columns", left_out),
+                *([generic_test("full_load_is_static", key)] if is_loaded else []),
                 types,
             ],
         ),
