@@ -44,5 +44,21 @@ left anti join {{ affected.groups }} as affected
     {%- set properties = {} -%}
     {%- if run.answers -%}{%- do properties.update({'spark_cdc.answers': run.answers.identifier}) -%}{%- endif -%}
     {%- if run.call.spec.as_of -%}{%- do properties.update({'spark_cdc.as_of': run.call.spec.as_of}) -%}{%- endif -%}
+    {%- if run.look_ups -%}{%- do properties.update({'spark_cdc.look_ups': run.look_ups}) -%}{%- endif -%}
     {{ return(properties) }}
+{%- endmacro -%}
+
+{#- Without dependencies a decoder does not say which rows of a look-up matter. Then a run that finds other rows in one decodes
+    everything again. It compares checksums, which it takes before it decodes. -#}
+{%- macro _note_look_ups(run) -%}
+    {%- set checksums = {} -%}
+    {%- for name, relation in run.call.spec.lookups.items() if relation is not none and not run.dependencies and not run.resume -%}
+        {%- set values = spark_cdc._hashed_values(spark_cdc.columns_of(relation)) -%}
+        {%- set found = run_query(
+            'select count(*), sum(cast(xxhash64(' ~ values ~ ") as decimal(38, 0))), sum(cast(xxhash64('second', " ~ values
+            ~ ') as decimal(38, 0))) from ' ~ relation ~ ' as looked_up'
+        ).rows[0] -%}
+        {%- do checksums.update({name: found | join(' ')}) -%}
+    {%- endfor -%}
+    {%- do run.update({'look_ups': tojson(checksums) if checksums else none}) -%}
 {%- endmacro -%}

@@ -42,6 +42,7 @@
         {%- do run_query('refresh table ' ~ run.raw) -%}
     {%- endif -%}
     {%- do spark_cdc._check_functions_of_model(run) -%}
+    {%- do spark_cdc._note_look_ups(run) -%}
     {%- if spark_cdc._hides_known_rows(run) -%}
         {%- call noop_statement('main', 'nothing is known of the raw log') -%}{%- endcall -%}
         {{ return(none) }}

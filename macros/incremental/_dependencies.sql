@@ -36,7 +36,8 @@
         {{ return('groups' if run.has_new_rows else 'nothing') }}
     {%- elif not dependencies.group -%}
         {#- without dependencies it is unknown whether a look-up has a new answer -#}
-        {%- set is_asked = not dependencies and (run.call.spec.lookups or run.call.spec.as_of) -%}
+        {%- set is_asked = not dependencies
+            and (run.call.spec.as_of or run.look_ups != (run.properties.get('spark_cdc.look_ups') or none)) -%}
         {%- if dependencies.again -%}
             {%- set is_asked = run_query('select 1 from (' ~ dependencies.again ~ ') as again limit 1') | length > 0 -%}
         {%- endif -%}

@@ -37,6 +37,11 @@ def stored_in(place: Place, model: str) -> str:
     return properties(place, model)["spark_cdc.stored_in"]
 
 
+def files_of_quarantine(place: Place) -> str:
+    """The table with the rows of the model `bad`: another one after each run that writes it."""
+    return stored_in(place, "bad")
+
+
 def raw_rows(place: Place, model: str) -> str:
     """The table with the raw rows that a model has read."""
     return properties(place, model)["spark_cdc.raw"]

@@ -36,6 +36,9 @@ def test_scenario(steps: Stepping, name: str) -> None:
     looks = steps.check(name)
     if name in ("shared_log", "routed_log", "kept_landing"):
         assert looks == [[]], "a model that reads a raw log keeps raw rows"
+    if name == "with_look_up":
+        first, second, third, fourth = looks
+        assert first == second != third == fourth, "decoded again for the same look-up"
     if name == "promises":  # dbt writes descriptions into the table
         for described in looks:
             assert ("id", "bigint", "The one and only.") in described

@@ -169,6 +169,55 @@ where
 {%- endmacro -%}
 
 
+{#- One with a look-up, and without dependencies: `base` has the note of an id. -#}
+{%- macro described(relation, base) -%}
+    {{ return(spark_cdc.decode('steps.described', steps._spec_described(relation, base))) }}
+{%- endmacro -%}
+
+{%- macro _spec_described(relation, base) -%}
+    {{ return(dict(steps._spec_numbered(relation), lookups={'base': base})) }}
+{%- endmacro -%}
+
+{%- macro _described_rows(spec) -%}
+with described as (
+    select
+        rows.id,
+        rows.header__change_seq,
+        base.note,
+        {{ spark_cdc.raw_json(spec.raw_columns) | replace('`note`', 'rows.`note`') | replace('`id`', 'rows.`id`') }} as raw
+    from {{ spec.relation }} as rows
+    left join (select id, max(note) as note from {{ spec.lookups.base }} group by id) as base
+        on rows.id = base.id
+)
+{%- endmacro -%}
+
+{%- macro _events_described(spec) -%}
+{{ steps._described_rows(spec) }},
+
+known as (
+    select * from described
+    where note is not null
+)
+
+{{ spark_cdc.select_events(spec, {'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq'}, 'known') }}
+{%- endmacro -%}
+
+{%- macro _quarantine_described(spec) -%}
+{{ steps._described_rows(spec) }}
+
+select 'described' as cdc_source, 'no_note' as reason, 'base has no such id' as detail, raw
+from described
+where note is null
+{%- endmacro -%}
+
+{%- macro _raw_counts_described(spec) -%}
+{{ steps._described_rows(spec) }}
+
+select count(*) as raw_rows, count(note) as used_rows, 0L as no_op_rows, count_if(note is null) as quarantined_rows
+from described
+{%- endmacro -%}
+
+
 {#- One with two raw relations: a row of `notes` has the note of an id. With `by`, another group. -#}
 {%- macro noted(relation, notes, by='id') -%}
     {{ return(spark_cdc.decode('steps.noted', steps._spec_noted(relation, notes, by))) }}

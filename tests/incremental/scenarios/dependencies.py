@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incremental import inside
 from incremental.scenario import CURRENT, VIEW, Scenario, Step, config, land
 
 _EVENTS = "select id, note from {schema}.changes order by id"
@@ -321,4 +322,43 @@ TWO_INPUTS = Scenario(
     ),
 )
 
-SCENARIOS = (LOOKED_UP, CONFLICTS, OTHER_PART, WITHOUT_DEPENDENCIES, TWO_INPUTS)
+
+def _twice(note: str) -> str:
+    """Write a look-up again: the note of id 2, in two rows."""
+    return f"insert overwrite {{schema}}.base select 2L, '{note}' from range(2)"
+
+
+# Without dependencies every row is decoded again if a look-up has other rows, and otherwise none.
+# Two equal rows that are replaced by two others are other rows, too.
+WITH_LOOK_UP = Scenario(
+    "with_look_up",
+    raw=("raw", "base"),
+    setup=_BASE,
+    models={
+        "changes": "{{ steps.described(source('landing', 'raw'), source('landing', 'base')) }}",
+        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+    },
+    steps=(
+        Step(
+            land=(
+                _base(_1="one"),
+                land("raw", (1, "U", 1, None, "a", 1), (2, "U", 2, None, "a", 1)),
+            ),
+            rows={_EVENTS: [(1, "one")], _REFUSED: [(2, "no_note")]},
+            look=inside.files_of_quarantine,
+        ),
+        Step(rows={_EVENTS: [(1, "one")]}, look=inside.files_of_quarantine),
+        Step(
+            land=(_twice("two"),),
+            rows={_EVENTS: [(2, "two")], _REFUSED: [(1, "no_note")]},
+        ),
+        Step(
+            land=(_twice("second"),),
+            rows={_EVENTS: [(2, "second")], _REFUSED: [(1, "no_note")]},
+            look=inside.files_of_quarantine,
+        ),
+        Step(rows={_EVENTS: [(2, "second")]}, look=inside.files_of_quarantine),
+    ),
+)
+
+SCENARIOS = (LOOKED_UP, WITH_LOOK_UP, CONFLICTS, OTHER_PART, WITHOUT_DEPENDENCIES, TWO_INPUTS)
