@@ -487,41 +487,6 @@ def test_the_example_is_the_built_decoder() -> None:
     assert (CONSUMER / "macros" / "audit_log.sql").read_text() in text
 
 
-def test_rows_of_a_full_load_as_the_docs_have_it(
-    warehouse: Warehouse, consumer: Path, sources: str
-) -> None:
-    """Each row has its own sequence, less than all changes; also if the key has several columns."""
-    text = (ROOT / "docs" / "formats" / "qlik_change_table.md").read_text()
-    recipe = text.split("-- models/orders__all_changes.sql\n", 1)[1].split("```", 1)[0]
-    recipe = recipe.split("}}\n", 1)[1].replace("erp_landing.orders", "consumer_built_erp.orders")
-    warehouse.sql(
-        "create table consumer_built_erp.orders using parquet as select * from values"
-        " (1L, '111', 1.00BD), (11L, '11', 1.00BD), (111L, '1', 1.00BD)"
-        " as rows (order_id, status, amount)",
-        f"insert into consumer_built_erp.orders__ct (header__change_seq, header__change_oper,"
-        " header__change_mask, header__transaction_id, order_id, status, amount)"
-        f" values {ORDERS}",
-    )
-    env = {"SPARK_CDC_SCHEMA": sources}
-    warehouse.dbt(consumer, "run", "--select", "orders__changes", env=env)
-    asked = (
-        "select cast(count(distinct cdc_sequence) as int) as sequences,"
-        " cast(count(distinct cdc_commit_sequence) as int) as commits,"
-        f" cast(max(cdc_sequence) < '{2022:035d}' as string) as is_below"
-        " from ({recipe}) as changes where cdc_operation = 'load'"
-    )
-    of_one, of_both = "concat_ws('\\u001f', order_id)", "concat_ws('\\u001f', order_id, status)"
-    assert of_one in recipe
-    for select in (recipe, recipe.replace(of_one, of_both)):
-        shown = warehouse.dbt(
-            consumer,
-            *("--quiet", "show", "--inline", asked.format(recipe=select), "--output", "json"),
-            env=env,
-        )
-        (row,) = json.loads(shown.output[shown.output.index("{") :])["show"]
-        assert row == {"sequences": 3, "commits": 1, "is_below": "true"}
-
-
 def test_a_transaction_too_large_for_one_task(
     warehouse: Warehouse, consumer: Path, sources: str
 ) -> None:
