@@ -110,7 +110,8 @@ load_rows as (
         {%- if as_delivered -%}
         ,
         case cdc_reason
-            when 'bad_load_time' then {{ spark_cdc._qlik_load_time_detail(spec) | indent(16) }}
+            when 'bad_load_time'
+                then {{ spark_cdc._qlik_load_time_detail(spec) | indent(16) }}
             when 'bad_value'
                 then {{ spark_cdc._bad_value_detail(row.bad_values) | indent(16) }}
             when 'null_key'
