@@ -4,7 +4,13 @@
       context[package], the iteration over its macros, and `get_macro()` of one
       render()             SQL with Jinja is rendered in the context of the node that runs; a `set` in it replaces a name
       model                is a dict that a macro can change; it is the same one while a body is rendered
+      graph                is a dict that all nodes of one dbt command share, when they are compiled and when they run
       builtins.ref.manifest, and that `graph` is empty, in a dbt unit test -#}
+
+{#- What one dbt command has found out so far: a dict that a macro can change. Unit tests do not share one. -#}
+{%- macro _found_by_command() -%}
+    {{ return(graph.setdefault('spark_cdc', {}) if graph.nodes is defined else {}) }}
+{%- endmacro -%}
 
 {#- The macros of a package by their names, in an empty dict if dbt has no such package. -#}
 {%- macro _macros_of(package) -%}

@@ -90,37 +90,56 @@
     {%- if relation is string or relation.identifier is not defined or not relation.identifier -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set identifier = (relation.identifier | string).replace('__dbt__cte__', '') | lower -%}
-    {%- set is_fixture = (relation.identifier | string).startswith('__dbt__cte__') -%}
+    {%- set identifier = (relation.identifier | string) | lower -%}
+    {%- if not identifier.startswith('__dbt__cte__') -%}
+        {{ return(spark_cdc._nodes_by_relation().get((relation.schema or '') | lower ~ '.' ~ identifier)) }}
+    {%- endif -%}
+    {%- set identifier = identifier.replace('__dbt__cte__', '') -%}
     {%- for node in spark_cdc._all_nodes() if node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
         {%- set name_there = (node.identifier or node.alias or node.name) | lower -%}
-        {%- if is_fixture and identifier in (node.name | lower, name_there, (node.source_name ~ '__' ~ node.name) | lower) -%}
-            {{ return(node) }}
-        {%- endif -%}
-        {%- if not is_fixture and identifier == name_there and (relation.schema or '') | lower == (node.schema or '') | lower -%}
+        {%- if identifier in (node.name | lower, name_there, (node.source_name ~ '__' ~ node.name) | lower) -%}
             {{ return(node) }}
         {%- endif -%}
     {%- endfor -%}
     {{ return(none) }}
 {%- endmacro -%}
 
+{#- The nodes of the project that have a relation, by schema and identifier. -#}
+{%- macro _nodes_by_relation() -%}
+    {%- set found = spark_cdc._found_by_command() -%}
+    {%- if 'nodes' not in found -%}
+        {%- set nodes = {} -%}
+        {%- for node in spark_cdc._all_nodes() if node.resource_type in ('model', 'seed', 'snapshot', 'source') -%}
+            {%- do nodes.setdefault((node.schema or '') | lower ~ '.' ~ (node.identifier or node.alias or node.name) | lower, node) -%}
+        {%- endfor -%}
+        {%- do found.update({'nodes': nodes}) -%}
+    {%- endif -%}
+    {{ return(found['nodes']) }}
+{%- endmacro -%}
+
 {#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
     columns of a table that it has read (of some formats the whole table). It does not notice changes by other processes. Every
-    relation passes here, so this is where REFRESH TABLE runs. It is not needed when `cdc_incremental` renders a body that
-    was compiled just before. Nor is it needed for a view made by `cdc_incremental`: its table never changes, or it is a raw
-    log, which a run refreshes. -#}
+    relation passes here, so this is where REFRESH TABLE runs. It is not needed for a view made by `cdc_incremental`: its table
+    never changes, or it is a raw log, which a run refreshes. When `cdc_incremental` renders a body that was compiled just
+    before, nothing is asked again. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- set plain = spark_cdc._plain_relation(relation, node) -%}
+    {%- set found = spark_cdc._found_by_command() -%}
+    {%- set place = 'columns of ' ~ plain ~ ' for ' ~ model.unique_id -%}
+    {%- if spark_cdc._is_rendered_again() and found.get(place) -%}
+        {{ return(dict(found[place])) }}
+    {%- endif -%}
     {%- if not spark_cdc._is_in_warehouse(plain) -%}
         {{ return({}) }}
     {%- endif -%}
     {%- set there = load_relation(plain) -%}
     {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
-    {%- if not spark_cdc._is_rendered_again() and not (is_ours and there and there.is_view) -%}
+    {%- if not (is_ours and there and there.is_view) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
     {%- set columns = spark_cdc._described(plain) -%}
     {%- do spark_cdc._complete_types(columns, plain) -%}
+    {%- do found.update({place: dict(columns)}) -%}
     {{ return(columns) }}
 {%- endmacro -%}
 

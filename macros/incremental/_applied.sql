@@ -12,7 +12,10 @@
         {%- set upstream = none -%}
     {%- endif -%}
     {%- set events = spark_cdc._facts_of_upstream(run, upstream) -%}
-    {%- set done = {'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.epoch, 'spark_cdc.begun': ''} -%}
+    {%- set done = {
+        'spark_cdc.applied': events.last or '', 'spark_cdc.upstream': events.epoch, 'spark_cdc.upstream_run': events.last_run,
+        'spark_cdc.begun': '',
+    } -%}
     {%- set is_rebuild = run.is_full or upstream is none or run.properties.get('spark_cdc.upstream') != events.epoch
         or run.properties['spark_cdc.definition'] != run.fingerprint or events.affects_all -%}
     {%- if is_rebuild or events.new -%}
@@ -25,6 +28,10 @@
         {%- do spark_cdc._store_all(run, spark_cdc._applied(call), done) -%}
     {%- elif not events.new -%}
         {%- call noop_statement('main', 'no new change events') -%}{%- endcall -%}
+        {%- if run.properties.get('spark_cdc.upstream_run', '') != events.last_run -%}
+            {%- do spark_cdc._lock(run) -%}
+            {%- do spark_cdc._store_properties(run, {'spark_cdc.upstream_run': events.last_run}) -%}
+        {%- endif -%}
     {%- else -%}
         {%- do spark_cdc._apply_new_events(run, events, done) -%}
     {%- endif -%}

@@ -47,6 +47,11 @@
         {%- call noop_statement('main', 'nothing is known of the raw log') -%}{%- endcall -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- if run.lock is not defined and spark_cdc._has_read_logs(run) -%}
+        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do spark_cdc._lock(run) -%}
     {%- if run.is_full or run.is_other -%}
         {%- do spark_cdc._number_run(run) -%}
     {%- endif -%}
@@ -129,6 +134,7 @@
         {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
     {%- endif -%}
     {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
+    {%- do noted.update(spark_cdc._property_of_run(run)) -%}
     {#- otherwise a row that another run has just added would be stored twice -#}
     {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- if is_events -%}

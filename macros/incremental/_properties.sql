@@ -48,9 +48,15 @@
     {%- elif run.properties.get('spark_cdc.read') -%}
         {%- do all_properties.update({'spark_cdc.read': run.properties['spark_cdc.read'] if run.logs else ''}) -%}
     {%- endif -%}
+    {%- do all_properties.update(spark_cdc._property_of_run(run)) -%}
     {%- do all_properties.update(run.get('watermark') or {}) -%}
     {%- do all_properties.update(properties or {}) -%}
     {{ return(all_properties) }}
+{%- endmacro -%}
+
+{#- The property that tells models downstream of a run that wrote. -#}
+{%- macro _property_of_run(run) -%}
+    {{ return({'spark_cdc.last_run': run.batch} if run.call.builds == 'events' else {}) }}
 {%- endmacro -%}
 
 {#- Writes properties without writing rows. -#}

@@ -86,7 +86,9 @@
         {{ return(dict(dict(found, batch='' if log.is_stored else none), **(before or {}))) }}
     {%- endif -%}
     {#- after the properties: files up to the last batch are there by now -#}
-    {%- do run_query('refresh table ' ~ log.relation) -%}
+    {%- if not log.is_stored or found.read != properties['spark_cdc.last_batch'] -%}
+        {%- do run_query('refresh table ' ~ log.relation) -%}
+    {%- endif -%}
     {%- if log.is_stored -%}
         {{ return(dict(found, batch=properties['spark_cdc.last_batch'])) }}
     {%- endif -%}
@@ -195,6 +197,15 @@
 {#- Sets `run.raw` to a part of the logs, as the stored raw rows of other models are. -#}
 {%- macro _read_part_of_logs(run, part) -%}
     {%- do run.update({'raw': '(' ~ spark_cdc._delivered(run, spark_cdc._relation_to_keep(run, part)) ~ ')'}) -%}
+{%- endmacro -%}
+
+{#- Whether the logs have no new rows, and nothing else is to be decoded again. -#}
+{%- macro _has_read_logs(run) -%}
+    {%- do run.update({'has_new_rows': false}) -%}
+    {{ return(
+        not run.is_full and not run.is_other and run.properties.get('spark_cdc.read') == run.watermark['spark_cdc.read']
+        and spark_cdc._extent(run) == 'nothing'
+    ) }}
 {%- endmacro -%}
 
 {#- Writes the new rows into `run.to_decode`; `run.has_new_rows` says whether there are any. -#}

@@ -105,7 +105,7 @@
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._store_properties(
-        run, dict({'spark_cdc.state': state_after.identifier}, **(run.get('watermark') or {}))
+        run, dict(dict({'spark_cdc.state': state_after.identifier}, **(run.get('watermark') or {})), **spark_cdc._property_of_run(run))
     ) -%}
     {%- for relation in (added, increment, spec.reread, spec.decoded) -%}
         {%- do spark_cdc._drop(relation) -%}

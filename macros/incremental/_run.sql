@@ -39,10 +39,18 @@
         {#- a catalog may show a view that it did not create only as a table -#}
         {%- if spark_cdc._is_there(existing) -%}{%- do run_query('drop table ' ~ existing) -%}{%- endif -%}
     {%- endif -%}
-    {%- if call.builds in ('events', 'quarantine', 'raw_log') or spark_cdc._left_over(run) -%}
+    {%- if spark_cdc._left_over(run) or not spark_cdc._may_find_nothing(run) -%}
         {%- do spark_cdc._lock(run) -%}
     {%- endif -%}
     {{ return(run) }}
+{%- endmacro -%}
+
+{#- Whether this run may find out without the lock that it has nothing to do. -#}
+{%- macro _may_find_nothing(run) -%}
+    {%- if run.call.builds == 'raw_log' -%}
+        {{ return(not run.is_full and not run.properties.get('spark_cdc.raw_is_partial')) }}
+    {%- endif -%}
+    {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and 'spark_cdc.read' in run.properties)) }}
 {%- endmacro -%}
 
 {#- The model as the run before left it, or none. dbt's own list is not enough. It is empty if a table was dropped while

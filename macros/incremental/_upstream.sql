@@ -37,19 +37,24 @@
 
 {#- What the upstream has that the model has not seen. `last` is its last batch, `epoch` the run that last built it. `new`
     says whether there are new events, and `from` is their first commit sequence. `affects_all` says whether every key is
-    affected. The upstream may be in the middle of a run, which writes retracted events before it changes the model. Such a
+    affected. `last_run` is the last run of the upstream that wrote; if the model knows it, no row is read. The upstream may be in the middle of a run, which writes retracted events before it changes the model. Such a
     batch is left to a later run. -#}
 {%- macro _facts_of_upstream(run, upstream) -%}
     {%- if upstream is none -%}
-        {{ return({'last': none, 'epoch': '', 'new': true, 'affects_all': true}) }}
+        {{ return({'last': none, 'epoch': '', 'last_run': '', 'new': true, 'affects_all': true}) }}
     {%- endif -%}
     {%- set is_emptied = run.call.changes.limit == 0 -%}
     {%- set retracted = spark_cdc._side_table('replaced', of=upstream.relation) -%}
     {#- the relation that the body names was refreshed when the body was compiled -#}
     {%- if upstream.texts -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
+    {%- set properties = spark_cdc._properties(upstream.relation) -%}
     {#- changes if all events may be different: the model was rebuilt, or a view has other SQL -#}
-    {%- set epoch = spark_cdc._properties(upstream.relation).get('spark_cdc.generation', '')
-        ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
+    {%- set epoch = properties.get('spark_cdc.generation', '') ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
+    {%- set last_run = properties.get('spark_cdc.last_run', '') -%}
+    {%- if last_run and not is_emptied and run.properties.get('spark_cdc.upstream') == epoch
+        and run.properties.get('spark_cdc.upstream_run') == last_run -%}
+        {{ return({'last': run.properties['spark_cdc.applied'], 'epoch': epoch, 'last_run': last_run, 'new': false, 'affects_all': false}) }}
+    {%- endif -%}
     {#- batches of another epoch cannot be compared with the batch that was applied -#}
     {%- set before = run.properties.get('spark_cdc.applied', '')
         if run.properties.get('spark_cdc.upstream') == epoch else '' -%}
@@ -80,6 +85,7 @@
     {{ return({
         'last': '' if is_emptied else last,
         'epoch': epoch,
+        'last_run': '' if is_emptied else last_run,
         'new': froms | length > 0,
         'from': froms | min if froms else none,
         'retracted': retracted if has_retracted else none,

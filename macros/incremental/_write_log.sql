@@ -15,6 +15,7 @@
     }) -%}
     {#- another kind of model was there before, or a check of the first rows failed -#}
     {%- if run.is_full or run.properties.get('spark_cdc.definition') != run.fingerprint -%}
+        {%- do spark_cdc._lock(run) -%}
         {%- do spark_cdc._store_all(run, spark_cdc._select_of_log(run.call, spark_cdc._literal(run.batch)), {
             'spark_cdc.generation': run.batch, 'spark_cdc.last_batch': run.batch,
         }) -%}
@@ -27,9 +28,14 @@
                 'dbt run --full-refresh --select ' ~ model.name
             ) }}
         {%- endif -%}
-        {%- do run_query('refresh table ' ~ run.raw) -%}
-        {%- do spark_cdc._follow_raw_columns(run) -%}
-        {%- do spark_cdc._add_to_log(run) -%}
+        {%- if run.lock is not defined and spark_cdc._was_delivered(run) -%}
+            {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {%- else -%}
+            {%- do spark_cdc._lock(run) -%}
+            {%- do run_query('refresh table ' ~ run.raw) -%}
+            {%- do spark_cdc._follow_raw_columns(run) -%}
+            {%- do spark_cdc._add_to_log(run) -%}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -79,8 +85,11 @@
     {%- if last >= run.batch -%}{%- do run.update({'batch': last ~ '+'}) -%}{%- endif -%}
     {%- set since = spark_cdc._since_watermark(run) -%}
     {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run) ~ ' as cdc_rows\n' ~ since) -%}
+    {%- set now = run.get('delivered') or spark_cdc._delivered_now(run, delivered, spark_cdc._delivered_to_the_run_before(run)) -%}
     {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, run.raw ~ ' as cdc_rows\n' ~ since)) -%}
-    {%- set properties = {'spark_cdc.last_batch': run.batch if run.has_new_rows else last, 'spark_cdc.raw_is_partial': ''} -%}
+    {%- set properties = {
+        'spark_cdc.last_batch': run.batch if run.has_new_rows else last, 'spark_cdc.raw_is_partial': '', 'spark_cdc.delivered': now,
+    } -%}
     {%- if run.has_new_rows -%}
         {%- do run_query('create table ' ~ run.to_decode ~ ' using parquet as\n' ~ spark_cdc._missing_rows(run, delivered)) -%}
         {%- do spark_cdc._check_partitions(run, run.to_decode) -%}
@@ -90,7 +99,7 @@
     {%- else -%}
         {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
     {%- endif -%}
-    {%- if run.has_new_rows or run.properties.get('spark_cdc.raw_is_partial') -%}
+    {%- if run.has_new_rows or run.properties.get('spark_cdc.raw_is_partial') or run.properties.get('spark_cdc.delivered') != now -%}
         {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, properties) -%}
     {%- endif -%}
@@ -112,9 +121,12 @@ insert into {{ run.raw }} ({{ names }})
 {%- endmacro -%}
 
 {#- The relation with the types of the log's columns: a row and its copy in the log have equal hashes. -#}
-{%- macro _as_kept_in_log(run) -%}
-    {%- set kept, columns = spark_cdc._described(run.raw), [] -%}
-    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+{%- macro _as_kept_in_log(run, kept=none) -%}
+    {%- set columns = [] -%}
+    {%- if kept is none -%}
+        {%- set kept = spark_cdc._described(run.raw) -%}
+        {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {%- endif -%}
     {%- for name, data_type in run.raw_columns.items() -%}
         {%- set quoted, type_kept = spark_cdc._quote(name), spark_cdc._type_there(kept, name) -%}
         {%- do columns.append(quoted if type_kept | lower == data_type | lower else 'cast(' ~ quoted ~ ' as ' ~ type_kept ~ ') as ' ~ quoted) -%}

@@ -33,8 +33,11 @@
 {#- A view that was created before Spark had Iceberg's catalog is created again in that catalog, with the same SQL and
     properties. The catalog can neither replace nor drop such a view, except as a table. -#}
 {%- macro _parquet_begin(run) -%}
-    {%- set catalog = run_query('set spark.sql.catalog.spark_catalog').rows[0][1] -%}
-    {%- if 'iceberg' in catalog and 'table_type' not in run.properties_before -%}
+    {%- set found = spark_cdc._found_by_command() -%}
+    {%- if not found.catalog -%}
+        {%- do found.update({'catalog': run_query('set spark.sql.catalog.spark_catalog').rows[0][1]}) -%}
+    {%- endif -%}
+    {%- if 'iceberg' in found.catalog and 'table_type' not in run.properties_before -%}
         {%- set ours = spark_cdc._own(run.properties) -%}
         {%- do run_query('drop table ' ~ run.target) -%}
         {%- do run_query(
