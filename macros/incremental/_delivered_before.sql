@@ -24,10 +24,10 @@
 {%- endmacro -%}
 
 {#- The property about the rows that a run is given. It is taken before the run looks for new rows, since more may land
-    meanwhile. The checksum is left out if the number of rows says that there are new ones. -#}
+    meanwhile. After a run with new rows their number is asked first. If it has changed, there is no checksum. -#}
 {%- macro _delivered_now(run, delivered, noted) -%}
     {%- set generation = run.properties['spark_cdc.generation'] -%}
-    {%- if noted | length > 1 and noted[0] == generation -%}
+    {%- if noted | length == 2 and noted[0] == generation -%}
         {%- set number = run_query('select count(*) from (\n' ~ delivered ~ '\n) as delivered').rows[0][0] | string -%}
         {%- if number != noted[1] -%}
             {{ return(generation ~ ' ' ~ number) }}
