@@ -12,6 +12,16 @@
     {{ return(zone) }}
 {%- endmacro -%}
 
+{#- Whether the numbers of a text (year, month, day, hour, minute, second) are a time. -#}
+{%- macro _is_time(numbers) -%}
+    {%- set year, month, day = numbers[:3] -%}
+    {%- set is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) -%}
+    {%- set days = [31, 29 if is_leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] -%}
+    {{ return(
+        year >= 1 and 1 <= month <= 12 and 1 <= day <= days[month - 1] and numbers[3] < 24 and numbers[4] < 60 and numbers[5] < 60
+    ) }}
+{%- endmacro -%}
+
 {#- A column as a local time, from a timestamp, or from text in Spark's or Db2's form; NULL if it is not a time. -#}
 {%- macro _local_time(expression, type_there) -%}
     {%- set there = type_there | lower -%}
@@ -21,6 +31,16 @@
         {{ return(expression) }}
     {%- endif -%}
     {{ return(spark_cdc._typed_once(spark_cdc._time_in_spark_form(spark_cdc._bytewise(expression, type_there)), 'timestamp')) }}
+{%- endmacro -%}
+
+{#- The time that an SQL expression of the user's gives, as a timestamp. A time without a zone is in UTC. -#}
+{%- macro _time_given(expression) -%}
+    {#- the line break ends a comment -#}
+    {%- set given = '(' ~ expression | trim ~ ('\n)' if '--' in expression else ')') -%}
+    {{ return(
+        'case\n    when typeof' ~ given ~ " = 'timestamp' then try_cast(" ~ given ~ ' as timestamp)\n    else '
+        ~ (spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp') | indent(8)) ~ '\nend'
+    ) }}
 {%- endmacro -%}
 
 {#- Whether a local time is in the years 1 to 9999, as in databases. -#}

@@ -149,12 +149,7 @@
     ) -%}
     {%- set numbers = [] -%}
     {%- for number in range(1, 7) if parts -%}{%- do numbers.append((parts[number] or 0) | int) -%}{%- endfor -%}
-    {%- set days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] -%}
-    {%- set is_time = parts and 1 <= numbers[1] <= 12 and numbers[0] >= 1 and numbers[3] < 24 and numbers[4] < 60 and numbers[5] < 60 -%}
-    {%- if is_time -%}
-        {%- set is_leap = numbers[1] == 2 and numbers[0] % 4 == 0 and (numbers[0] % 100 != 0 or numbers[0] % 400 == 0) -%}
-        {%- set is_time = 1 <= numbers[2] <= days[numbers[1] - 1] + (1 if is_leap else 0) -%}
-    {%- endif -%}
+    {%- set is_time = parts and spark_cdc._is_time(numbers) -%}
     {%- if not is_time -%}
         {{ spark_cdc._stop(
             me, 'as_of is ' ~ as_of, "'now', a local date and time as text without a zone, or none (rows never wait)",

@@ -49,12 +49,7 @@
     {%- if column -%}
         {{ return(spark_cdc._typed(spark_cdc._quote(column), there[column], 'timestamp')) }}
     {%- endif -%}
-    {#- the line break ends a comment -#}
-    {%- set given = '(' ~ full_load_at | trim ~ ('\n)' if '--' in full_load_at else ')') -%}
-    {{ return(
-        'case\n    when typeof' ~ given ~ " = 'timestamp' then try_cast(" ~ given ~ ' as timestamp)\n    else '
-        ~ (spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp') | indent(8)) ~ '\nend'
-    ) }}
+    {{ return(spark_cdc._time_given(full_load_at)) }}
 {%- endmacro -%}
 
 {#- The column of the loaded table that `full_load_at` is; none for another expression. -#}

@@ -1,0 +1,111 @@
+{#- The rows that `equals_snapshot` compares, and their differences. `call` is what _snapshot_call gives. -#}
+
+{#- The rows of the snapshot: the key as the tested table has it, and the other columns as they are there. -#}
+{%- macro _snapshot_rows(call) -%}
+    {%- set keys, values = {}, [] -%}
+    {%- for name in call.key -%}
+        {%- set column = call.there[name] -%}
+        {%- do keys.update({name: spark_cdc._snapshot_value(spark_cdc._quote(column.name), column.type, call.types[name])}) -%}
+    {%- endfor -%}
+    {%- for name in call.compared -%}
+        {%- do values.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(call.there[name].name)) -%}
+    {%- endfor -%}
+select
+    {%- for name, value in keys.items() %}
+    {{ value | indent(4) }}{{ ' as ' ~ spark_cdc._quote(name) if value != spark_cdc._quote(name) }},
+    {%- endfor %}
+    {{ (spark_cdc._call('named_struct', values) if values else 'true') | indent(4) }} as cdc_expected,
+    null as cdc_found{{ ',\n    false as cdc_is_later' if call.is_later }}
+from {{ call.snapshot }}
+    {%- if call.sample is not none %}
+where
+    {{ spark_cdc._is_in_sample(call.sample, keys, call.types) | indent(4) }}
+    {%- endif %}
+{%- endmacro -%}
+
+{#- The rows of the tested table at the moment. With `is_later`, also those that changed later; a deleted one has no values. -#}
+{%- macro _tested_rows(call) -%}
+    {%- set keys, values, conditions = {}, [], [] -%}
+    {%- for name in call.key -%}{%- do keys.update({name: spark_cdc._quote(name)}) -%}{%- endfor -%}
+    {%- for name in call.compared -%}
+        {%- do values.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(name)) -%}
+    {%- endfor -%}
+    {%- set found = spark_cdc._call('named_struct', values) if values else 'true' -%}
+    {%- if call.rows is not none -%}{%- do conditions.append(call.rows) -%}{%- endif -%}
+    {%- if call.is_later -%}{%- do conditions.append('(not cdc_is_deleted or ' ~ call.is_later ~ ')') -%}{%- endif -%}
+    {%- if call.sample is not none -%}
+        {%- do conditions.append(spark_cdc._is_in_sample(call.sample, keys, call.types)) -%}
+    {%- endif -%}
+select
+    {{ spark_cdc._column_list(call.key) }},
+    null as cdc_expected,
+    {{ found | indent(4) }} as cdc_found{{ ',\n    ' ~ call.is_later ~ ' as cdc_is_later' if call.is_later }}
+from {{ call.tested }}
+    {%- if conditions %}
+where
+    {{ conditions | join('\nand ') | indent(4) }}
+    {%- endif %}
+{%- endmacro -%}
+
+{#- The differences of one key, each a struct or null. -#}
+{%- macro _snapshot_differences(call) -%}
+    {%- set none_there = {'column': 'cast(null as string)', 'expected': 'cast(null as string)', 'found': 'cast(null as string)'} -%}
+    {%- set both = 'cdc_expected_rows > 0\nand cdc_found_rows > 0\nand ' -%}
+    {%- set differences = [
+        spark_cdc._snapshot_difference('cdc_expected_rows > cdc_found_rows', 'missing', none_there),
+        spark_cdc._snapshot_difference('cdc_found_rows > cdc_expected_rows', 'extra', none_there),
+    ] -%}
+    {%- for name in call.compared -%}
+        {%- set there, data_type = call.there[name].type, call.types[name] -%}
+        {%- set expected, found = 'cdc_expected.' ~ spark_cdc._quote(name), 'cdc_found.' ~ spark_cdc._quote(name) -%}
+        {%- set value = spark_cdc._snapshot_value(expected, there, data_type) -%}
+        {%- set differs = 'not ' ~ spark_cdc._bytewise(value, data_type) ~ ' <=> ' ~ spark_cdc._bytewise(found, data_type) -%}
+        {%- if value != expected -%}
+            {#- a value that is not exactly one of the type equals none -#}
+            {%- set differs = '(\n    ' ~ differs | indent(4) ~ '\n    or (' ~ expected ~ ' is not null and '
+                ~ (value | indent(4)) ~ ' is null)\n)' -%}
+        {%- endif -%}
+        {%- do differences.append(spark_cdc._snapshot_difference(both ~ differs, 'different', {
+            'column': spark_cdc._literal(name), 'expected': spark_cdc._snapshot_text(expected, there), 'found': spark_cdc._snapshot_text(found, data_type),
+        })) -%}
+    {%- endfor -%}
+    {{ return(differences) }}
+{%- endmacro -%}
+
+{#- One difference: a struct if the condition holds. -#}
+{%- macro _snapshot_difference(condition, problem, texts) -%}
+case
+    when
+        {{ condition | indent(8) }}
+        then
+            named_struct(
+                'cdc_problem', '{{ problem }}',
+                'cdc_column', {{ texts.column }},
+                'cdc_expected', {{ texts.expected | indent(16) }},
+                'cdc_found', {{ texts.found | indent(16) }}
+            )
+end
+{%- endmacro -%}
+
+{#- A value of the snapshot as the tested table has it; NULL if it is not exactly a value of that type. Spark would turn times,
+    dates and texts into each other in the time zone of the session; here they are in UTC. -#}
+{%- macro _snapshot_value(expression, there, data_type) -%}
+    {%- if spark_cdc._spelled(there) == spark_cdc._spelled(data_type) -%}
+        {{ return(expression) }}
+    {%- endif -%}
+    {%- set family, wanted = spark_cdc._type_facts(there).family, spark_cdc._type_facts(data_type).family -%}
+    {%- if family == 'timestamp' and wanted in ('timestamp', 'date', 'text') -%}
+        {{ return(spark_cdc._typed_once(spark_cdc._time_text(expression, there), data_type)) }}
+    {%- elif family == 'date' and wanted == 'timestamp' -%}
+        {{ return(spark_cdc._typed_once('cast(' ~ expression ~ ' as string)', data_type)) }}
+    {%- endif -%}
+    {{ return(spark_cdc._typed(expression, there, data_type)) }}
+{%- endmacro -%}
+
+{#- A value as text to show, the same in each session. -#}
+{%- macro _snapshot_text(expression, data_type) -%}
+    {%- if spark_cdc._type_facts(data_type).family == 'timestamp' -%}
+        {{ return(spark_cdc._time_text(expression, data_type)) }}
+    {%- endif -%}
+    {{ return(spark_cdc._as_text(expression, data_type)) }}
+{%- endmacro -%}
