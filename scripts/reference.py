@@ -44,6 +44,10 @@ SECTIONS = {
         " the body of a model that\nis a view or a table, unless its description says otherwise."
     ),
     "apply": "Each is a whole `select`: the body of a model. They follow the [rules](rules.md).",
+    "looking": (
+        "They read built tables; see [looking at it](looking.md). Each is a whole `select`, the"
+        " body of a model that is a view or\na table, unless its description says otherwise."
+    ),
     "common": (
         "`raw_log`, `quarantine` and `raw_counts` are whole `select` statements: the bodies of"
         " models."
@@ -57,6 +61,7 @@ SECTIONS = {
 }
 TITLES = {
     "apply": "Current state and history",
+    "looking": "Looking at it",
     "common": "Raw rows, columns, and parts of decoders",
     "incremental": "Materialization",
     "generic_tests": "Generic tests",

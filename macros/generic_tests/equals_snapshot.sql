@@ -47,8 +47,8 @@ select * from differences
     snapshot and its type), and which rows of the tested relation count. -#}
 {%- macro _snapshot_call(model, snapshot, key, at, sequence, history, columns, exclude_columns, sample) -%}
     {%- set me = 'equals_snapshot' -%}
-    {%- set example = "equals_snapshot: {arguments: {snapshot: source('erp_copy', 'orders'), key: [order_id]}}" -%}
-    {%- set example_at = "equals_snapshot: {arguments: {snapshot: source('erp_copy', 'orders'), key: [order_id], at: '2026-03-02T08:30:00Z',"
+    {%- set example = "equals_snapshot: {arguments: {snapshot: ref('orders_copy'), key: [order_id]}}" -%}
+    {%- set example_at = "equals_snapshot: {arguments: {snapshot: ref('orders_copy'), key: [order_id], at: '2026-03-02T08:30:00Z',"
         ~ " history: ref('orders__history')}}" -%}
     {%- set tested = model if history is none else history -%}
     {%- set in_tested, types = spark_cdc.columns_of(tested), {} -%}

@@ -25,8 +25,9 @@ Vector = dict[str, Any]
 
 # A table for generic tests: its columns, and its rows as SQL.
 TestedTable = tuple[dict[str, str], str]
-# A table, a generic test with its arguments, and the first column of the rows that it finds.
-GenericTest = tuple[str, str, dict[str, Any], list[Any]]
+# A table, a generic test with its arguments, and the first column of the rows that it finds; or a
+# part of the message with which compilation stops.
+GenericTest = tuple[str, str, dict[str, Any], list[Any] | str]
 
 FOLDER = ROOT / "tests" / "formats"
 

@@ -38,6 +38,7 @@ HISTORY = {
     "cdc_operation": "string",
     "cdc_ended_by": "string",
 }
+MOMENTS = 6  # of a history, by sequence and by time
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
 
@@ -46,12 +47,16 @@ class Project:
     """A dbt project of its own, and the expected rows of its models."""
 
     home: Path
+    compiled: Path = Path()
     inputs: list[str] = field(default_factory=list)
     expected: dict[str, Columns] = field(default_factory=dict)
 
     def model(self, name: str, call: str, columns: Columns, rows: Sequence[Row]) -> None:
+        self.query(name, f"{{{{ {call} }}}}\n", columns, rows)
+
+    def query(self, name: str, body: str, columns: Columns, rows: Sequence[Row]) -> None:
         assert rows or name.endswith("_quarantine"), f"nothing is expected of {name}"
-        (self.home / "models" / f"{name}.sql").write_text(f"{{{{ {call} }}}}\n")
+        (self.home / "models" / f"{name}.sql").write_text(body)
         write_parquet(self.home / "expected" / name, columns, rows, files=1)
         self.expected[name] = columns
 
@@ -70,11 +75,11 @@ class Project:
     ) -> None:
         """Current state and history of change events in every form, with the expected rows."""
         key = list(table.key)
-        narrow = list(dict.fromkeys([*key, list(table.columns)[-1]]))
+        kept_names = narrow(table)
         state, history = "spark_cdc.current_state", "spark_cdc.history"
         if null_keys:
             changes += ", null_keys=true"
-        kept = {name: table.columns[name] for name in table.columns if name in narrow}
+        kept = {name: table.columns[name] for name in table.columns if name in kept_names}
         for suffix, call, columns, rows in (
             (
                 "current",
@@ -90,9 +95,9 @@ class Project:
             ),
             (
                 "history",
-                f"{history}({changes}, key={key}, columns={narrow})",
+                f"{history}({changes}, key={key}, columns={kept_names})",
                 {**kept, **HISTORY},
-                apply_events.history(events, key, columns=narrow, null_keys=null_keys),
+                apply_events.history(events, key, columns=kept_names, null_keys=null_keys),
             ),
             (
                 "events",
@@ -142,6 +147,61 @@ class Project:
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
         changes = f"ref('{case.name}_changes')"
         self.applied(case.name, case.table, changes, list(case.events), suffixes)
+        for suffix in suffixes:
+            if suffix in ("history", "events") and case.workload is not None and len(suffixes) > 2:
+                self.as_of(case.name, suffix, case.workload, case.positions)
+
+    def as_of(
+        self, name: str, suffix: str, workload: database.Workload, positions: oracle.Positions
+    ) -> None:
+        """The table as of some commits, from a history: the states of the database."""
+        rng = random.Random(f"{SEED} {name} {suffix}")
+        found = moments(workload, positions, suffix == "events")
+        table = workload.table
+        kept = list(table.columns) if suffix == "events" else narrow(table)
+        selects, rows = [], []
+        for by in ("at", "sequence"):
+            some = [moment for moment in found if moment[0] == by]
+            for number, (_, given, commit) in enumerate(rng.sample(some, min(MOMENTS, len(some)))):
+                call = f"spark_cdc.as_of(ref('{name}_{suffix}'), {by}={given!r})"
+                selects.append(f"select '{by} {number}' as cdc_moment, * from ({{{{ {call} }}}})")
+                state = workload.state_at(commit).values()
+                rows += [
+                    {"cdc_moment": f"{by} {number}"} | {column: row[column] for column in kept}
+                    for row in state
+                ]
+        columns = {"cdc_moment": "string"} | {column: table.columns[column] for column in kept}
+        self.query(f"{name}_{suffix}_as_of", "\nunion all\n".join(selects), columns, rows)
+
+
+def narrow(table: database.Table) -> list[str]:
+    """The key and the last column."""
+    return list(dict.fromkeys([*table.key, list(table.columns)[-1]]))
+
+
+def moments(
+    workload: database.Workload, positions: oracle.Positions, by_event: bool
+) -> list[tuple[str, str, int]]:
+    """Each commit as `at` or `sequence`. A time must be after all earlier and before later ones."""
+    places = [
+        (transaction.position, positions[change.number])
+        for transaction in workload.transactions
+        for change in transaction.changes
+        if change.number in positions
+    ]
+    last = {commit: position for commit, position in places}
+    times = {commit: position.commit_at for commit, position in last.items()}
+    found = [("sequence", " ", -1)]
+    for commit, position in last.items():
+        sequence = max(one.sequence for place, one in places if place == commit)
+        found.append(("sequence", sequence if by_event else position.commit_sequence, commit))
+        at = position.commit_at
+        if at is None or None in times.values():
+            continue
+        others = [(other > commit, time > at) for other, time in times.items() if time is not None]
+        if all(later == after for later, after in others):
+            found.append(("at", at.isoformat(), commit))
+    return found
 
 
 def check_case(case: Case) -> None:
@@ -199,7 +259,7 @@ def project(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> I
             for name in made.inputs
         ),
     )
-    warehouse.dbt(home, "run")
+    made.compiled = warehouse.dbt(home, "run").target / "compiled" / "workloads" / "models"
     yield made
 
 
@@ -212,3 +272,15 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
         if difference := warehouse.difference(built, expected):
             wrong.append(f"{name}: {difference}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_moments_are_the_same_in_every_session(warehouse: Warehouse, project: Project) -> None:
+    """Another time zone, and no ANSI mode: as_of gives the same rows."""
+    settings = ("set spark.sql.session.timeZone=Asia/Kolkata", "set spark.sql.ansi.enabled=false")
+    found = [name for name in project.expected if name.endswith("_as_of")]
+    assert len(found) >= len(every_format())
+    for name in found:
+        there = f"select * from ({(project.compiled / f'{name}.sql').read_text()})"
+        built = f"select * from {SCHEMA}.`{name}`"
+        for left, right in ((there, built), (built, there)):
+            assert not warehouse.sql(*settings, f"{left} except all {right}"), name

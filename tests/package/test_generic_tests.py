@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.formats import every_format
+from kit.formats import GenericTest, every_format
 from kit.warehouse import ROOT, Warehouse, install_package
+
+from package import snapshot_tests
 
 HISTORY = {
     "problem": "bigint",
@@ -105,8 +107,9 @@ SHAPE = [
     *("cdc_before is int, not struct", "it has no cdc_metadata", "it has no cdc_batch"),
 ]
 OTHERS = ["code", "kind", "more", "note", "pad", "pair", "swapped"]
-# A table, a test with its arguments (and config), and the first column of the rows that it finds.
-CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
+# A table, a test with its arguments (and config), and the first column of the rows that it finds, or
+# a part of the message with which compilation stops.
+CASES: list[GenericTest] = [
     ("lengths", "column_types_are", {}, []),
     ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
     ("other_lengths", "column_types_are", {}, OTHERS),
@@ -126,6 +129,8 @@ CASES: list[tuple[str, str, dict[str, Any], list[Any]]] = [
 ]
 
 
+TABLES |= snapshot_tests.TABLES
+CASES += snapshot_tests.CASES
 for _format in every_format():
     TABLES |= _format.tested_tables
     CASES += _format.generic_tests
@@ -178,10 +183,13 @@ def results(
 )
 def test_finds(warehouse: Warehouse, results: dict[str, dict[str, Any]], number: int) -> None:
     """The test finds the wrong rows, and no others."""
-    result = results[f"case_{number}"]
+    result, expected = results[f"case_{number}"], CASES[number][3]
+    if isinstance(expected, str):
+        assert result["status"] == "error" and expected in result["message"]
+        return
     assert result["status"] in ("pass", "fail"), result["message"]
     found = warehouse.sql(result["compiled_code"])
-    assert sorted({row[0] for row in found}, key=str) == CASES[number][3]
+    assert sorted({row[0] for row in found}, key=str) == expected
 
 
 def code_of(results: dict[str, dict[str, Any]], number: int) -> str:
@@ -199,6 +207,22 @@ def test_rows_have_a_name_for_each_value(
     assert warehouse.sql(f"select problem, cdc_problem from ({code['history_is_consistent']})") == [
         (3, "cdc_is_current and cdc_valid_to_sequence differ")
     ]
+
+
+def test_differences_from_a_snapshot(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """One row for each: the same in any time zone, with ANSI mode on and off."""
+    session = ("set spark.sql.session.timeZone=Asia/Kolkata", "set spark.sql.ansi.enabled=false")
+    for (table, copy), expected in snapshot_tests.DIFFERENCES.items():
+        number = next(
+            number
+            for number, case in enumerate(CASES)
+            if case[0] == table and copy in str(case[2].get("snapshot"))
+        )
+        for settings in ((), session):
+            found = warehouse.sql(*settings, code_of(results, number))
+            assert sorted(found, key=str) == expected
 
 
 def test_hint_names_possible_errors(
