@@ -43,8 +43,8 @@ select * from differences
 {%- endif -%}
 {%- endtest -%}
 
-{#- The checked arguments: `key`, `compared` (names of the tested table), `types` and `there` (name to the column of the
-    snapshot and its type), and which rows of the tested relation count. -#}
+{#- The checked arguments. `key` and `compared` are names of the tested table, `types` its columns. `there` has for each name
+    the column of the snapshot and its type. `rows` and `is_later` say which tested rows count. -#}
 {%- macro _snapshot_call(model, snapshot, key, at, sequence, history, columns, exclude_columns, sample) -%}
     {%- set me = 'equals_snapshot' -%}
     {%- set example = "equals_snapshot: {arguments: {snapshot: ref('orders_copy'), key: [order_id]}}" -%}

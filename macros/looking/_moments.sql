@@ -47,7 +47,7 @@
     {{ return(dict(value, argument=argument, by=by, given=text, expression=none)) }}
 {%- endmacro -%}
 
-{#- The value of an expression; a query stops if there is none. -#}
+{#- The value of an expression. A query stops if it is NULL. -#}
 {%- macro _moment_given(me, argument, by, text) -%}
     {%- set lines = '\n' if '--' in text else '' -%}
     {%- set value = spark_cdc._time_given(text) if by == 'at' else 'cast(' ~ text ~ lines ~ ' as string)' -%}
@@ -78,7 +78,7 @@
     {{ return({'value': value, 'zone': zone, 'sql': "timestamp '" ~ shown ~ zone ~ "'"}) }}
 {%- endmacro -%}
 
-{#- The CTE of the moments that are expressions, with `with` before it; empty if there is none. -#}
+{#- The CTE of the moments that are expressions, with `with` before it. Without such moments it is empty. -#}
 {%- macro _with_moments(moments, more=false) -%}
     {%- set values = [] -%}
     {%- for moment in moments if moment.expression is not none -%}

@@ -10,6 +10,8 @@ import yaml
 from kit.formats import Format, decoders_built, every_format
 from kit.warehouse import ROOT, Warehouse, install_package
 
+from laws.wrong_moments import LOOKED_AT
+
 Columns = Mapping[str, str | None]
 
 EVENTS: Columns = {
@@ -30,6 +32,12 @@ DECLARED: dict[str, Columns] = {
     "no_events": TABLE,
     "changes": {**EVENTS, **TABLE},
     "unfinished": {k: v for k, v in EVENTS.items() if k != "cdc_before"} | dict(TABLE),
+    "versions": {
+        **TABLE,
+        **dict.fromkeys(("cdc_valid_from", "cdc_valid_to"), "timestamp"),
+        **dict.fromkeys(("cdc_valid_from_sequence", "cdc_valid_to_sequence"), "string"),
+        "cdc_is_current": "boolean",
+    },
     "other_types": {**EVENTS, **TABLE, "cdc_commit_at": "date", "cdc_present_columns": "string"},
 }
 
@@ -109,6 +117,7 @@ MACROS = """
     for name in ("tilde", "silent")
 )
 OTHERS: list[tuple[str, str, str]] = [
+    *LOOKED_AT,
     *(("current_state", given, said) for given, said in APPLIED),
     ("current_state", "changes, key=['id'], keep_deleted='yes'", "keep_deleted is yes"),
     ("current_state", "changes, key=['id'], keep_deleted=1", "keep_deleted is 1"),

@@ -107,8 +107,8 @@ SHAPE = [
     *("cdc_before is int, not struct", "it has no cdc_metadata", "it has no cdc_batch"),
 ]
 OTHERS = ["code", "kind", "more", "note", "pad", "pair", "swapped"]
-# A table, a test with its arguments (and config), and the first column of the rows that it finds, or
-# a part of the message with which compilation stops.
+# A table, a test with its arguments (and config), and the first column of the rows that it finds;
+# or a part of the message with which compilation stops.
 CASES: list[GenericTest] = [
     ("lengths", "column_types_are", {}, []),
     ("lengths", "column_types_are", {"config": {"where": "note is not null"}}, []),
