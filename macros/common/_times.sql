@@ -37,10 +37,10 @@
 {%- macro _time_given(expression) -%}
     {#- the line break ends a comment -#}
     {%- set given = '(' ~ expression | trim ~ ('\n)' if '--' in expression else ')') -%}
-    {{ return(
-        'case\n    when typeof' ~ given ~ " = 'timestamp' then try_cast(" ~ given ~ ' as timestamp)\n    else '
-        ~ (spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp') | indent(8)) ~ '\nend'
-    ) }}
+    {{ return(spark_cdc._call('if', [
+        'typeof' ~ given ~ " = 'timestamp'", 'try_cast(' ~ given ~ ' as timestamp)',
+        spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp'),
+    ])) }}
 {%- endmacro -%}
 
 {#- Whether a local time is in the years 1 to 9999, as in databases. -#}

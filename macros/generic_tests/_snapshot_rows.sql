@@ -47,44 +47,49 @@ where
     {%- endif %}
 {%- endmacro -%}
 
+{#- The values of the snapshot in the types of the tested table, where these differ: a list of name and SQL. -#}
+{%- macro _snapshot_values(call) -%}
+    {%- set values = [] -%}
+    {%- for name in call.compared -%}
+        {%- set expected = 'cdc_expected.' ~ spark_cdc._quote(name) -%}
+        {%- set value = spark_cdc._snapshot_value(expected, call.there[name].type, call.types[name]) -%}
+        {%- if value != expected -%}{%- do values.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}{%- endif -%}
+    {%- endfor -%}
+    {{ return(values) }}
+{%- endmacro -%}
+
 {#- The differences of one key, each a struct or null. -#}
 {%- macro _snapshot_differences(call) -%}
-    {%- set none_there = {'column': 'cast(null as string)', 'expected': 'cast(null as string)', 'found': 'cast(null as string)'} -%}
-    {%- set both = 'cdc_expected_rows > 0\nand cdc_found_rows > 0\nand ' -%}
+    {%- set nothing = 'cast(null as string)' -%}
     {%- set differences = [
-        spark_cdc._snapshot_difference('cdc_expected_rows > cdc_found_rows', 'missing', none_there),
-        spark_cdc._snapshot_difference('cdc_found_rows > cdc_expected_rows', 'extra', none_there),
+        spark_cdc._snapshot_difference('cdc_expected_rows > cdc_found_rows', 'missing', [nothing, nothing, nothing]),
+        spark_cdc._snapshot_difference('cdc_found_rows > cdc_expected_rows', 'extra', [nothing, nothing, nothing]),
     ] -%}
     {%- for name in call.compared -%}
         {%- set there, data_type = call.there[name].type, call.types[name] -%}
-        {%- set expected, found = 'cdc_expected.' ~ spark_cdc._quote(name), 'cdc_found.' ~ spark_cdc._quote(name) -%}
-        {%- set value = spark_cdc._snapshot_value(expected, there, data_type) -%}
+        {%- set quoted = '.' ~ spark_cdc._quote(name) -%}
+        {%- set expected, found = 'cdc_expected' ~ quoted, 'cdc_found' ~ quoted -%}
+        {%- set is_cast = spark_cdc._snapshot_value(expected, there, data_type) != expected -%}
+        {%- set value = 'cdc_value' ~ quoted if is_cast else expected -%}
         {%- set differs = 'not ' ~ spark_cdc._bytewise(value, data_type) ~ ' <=> ' ~ spark_cdc._bytewise(found, data_type) -%}
-        {%- if value != expected -%}
-            {#- a value that is not exactly one of the type equals none -#}
-            {%- set differs = '(\n    ' ~ differs | indent(4) ~ '\n    or (' ~ expected ~ ' is not null and '
-                ~ (value | indent(4)) ~ ' is null)\n)' -%}
+        {%- if is_cast -%}
+            {#- what is not exactly a value of the type equals no value -#}
+            {%- set differs = '(' ~ differs ~ ' or (' ~ value ~ ' is null and ' ~ expected ~ ' is not null))' -%}
         {%- endif -%}
-        {%- do differences.append(spark_cdc._snapshot_difference(both ~ differs, 'different', {
-            'column': spark_cdc._literal(name), 'expected': spark_cdc._snapshot_text(expected, there), 'found': spark_cdc._snapshot_text(found, data_type),
-        })) -%}
+        {%- do differences.append(spark_cdc._snapshot_difference(
+            'least(cdc_expected_rows, cdc_found_rows) > 0\nand ' ~ differs, 'different',
+            [spark_cdc._literal(name), spark_cdc._snapshot_text(expected, there), spark_cdc._snapshot_text(found, data_type)]
+        )) -%}
     {%- endfor -%}
     {{ return(differences) }}
 {%- endmacro -%}
 
-{#- One difference: a struct if the condition holds. -#}
+{#- One difference: a struct if the condition holds. `texts` are the column, its expected value, and the value found. -#}
 {%- macro _snapshot_difference(condition, problem, texts) -%}
-case
-    when
-        {{ condition | indent(8) }}
-        then
-            named_struct(
-                'cdc_problem', '{{ problem }}',
-                'cdc_column', {{ texts.column }},
-                'cdc_expected', {{ texts.expected | indent(16) }},
-                'cdc_found', {{ texts.found | indent(16) }}
-            )
-end
+    {%- set fields = spark_cdc._call('named_struct', [
+        "'cdc_problem', '" ~ problem ~ "'", "'cdc_column', " ~ texts[0], "'cdc_expected', " ~ texts[1], "'cdc_found', " ~ texts[2]
+    ]) -%}
+    {{ return(spark_cdc._call('if', [condition, fields, 'null'])) }}
 {%- endmacro -%}
 
 {#- A value of the snapshot as the tested table has it; NULL if it is not exactly a value of that type. Spark would turn times,

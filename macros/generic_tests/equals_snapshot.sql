@@ -28,18 +28,35 @@ rows_by_key as (
     {%- endif %}
 ),
 
+{% set values = spark_cdc._snapshot_values(call) -%}
+{%- if values -%}
+values_by_key as (
+    select
+        *,
+        named_struct(
+            {{ values | join(',\n') | indent(12) }}
+        ) as cdc_value
+    from rows_by_key
+),
+
+{% endif -%}
 differences as (
     select
         {{ spark_cdc._column_list(call.key) }},
-        inline(
-            array_compact(array(
-                {{ spark_cdc._snapshot_differences(call) | join(',\n') | indent(16) }}
-            ))
-        )
-    from rows_by_key
+        explode(
+            array_compact(
+                array(
+                    {{ spark_cdc._snapshot_differences(call) | join(',\n') | indent(20) }}
+                )
+            )
+        ) as cdc_difference
+    from {{ 'values_by_key' if values else 'rows_by_key' }}
 )
 
-select * from differences
+select
+    {{ spark_cdc._column_list(call.key) }},
+    cdc_difference.*
+from differences
 {%- endif -%}
 {%- endtest -%}
 

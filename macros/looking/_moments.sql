@@ -2,7 +2,7 @@
 
     A moment is a dict: `argument`, `by` (at or sequence), `given`, `value` and `zone` (none for an expression), `expression`
     (none for a value), and `sql`: what columns are compared with. An expression is computed once, in the CTE `moments`. So
-    columns are compared with a literal, or with a value that is known before rows are read, and Spark skips files. -#}
+    columns are compared with a literal, or with a value that is known before rows are read. Then Spark can skip files. -#}
 
 {#- The one moment that is given among some arguments, a dict of argument to what was given. -#}
 {%- macro _one_moment(me, arguments, example) -%}
@@ -30,7 +30,8 @@
     }[by] -%}
     {%- if text is string and modules.re.fullmatch('(?s)\\s*[(].*[)]\\s*', text) -%}
         {{ return({
-            'argument': argument, 'by': by, 'given': text, 'value': none, 'zone': none, 'expression': spark_cdc._moment_given(me, argument, by, text | trim),
+            'argument': argument, 'by': by, 'given': text, 'value': none, 'zone': none, 'expression': text | trim,
+            'value_given': spark_cdc._moment_given(me, argument, by, text | trim),
             'sql': '(select cdc_' ~ argument ~ ' from moments)',
         }) }}
     {%- endif -%}
@@ -49,8 +50,8 @@
 
 {#- The value of an expression. A query stops if it is NULL. -#}
 {%- macro _moment_given(me, argument, by, text) -%}
-    {%- set lines = '\n' if '--' in text else '' -%}
-    {%- set value = spark_cdc._time_given(text) if by == 'at' else 'cast(' ~ text ~ lines ~ ' as string)' -%}
+    {%- set column = 'cdc_' ~ argument -%}
+    {%- set value = spark_cdc._time_given(column) if by == 'at' else 'cast(' ~ column ~ ' as string)' -%}
     {%- set problem = 'spark_cdc.' ~ me ~ ': ' ~ argument ~ ' gives no ' ~ ('time' if by == 'at' else 'position') ~ ': ' ~ text -%}
     {{ return(spark_cdc._call('coalesce', [value, 'raise_error(' ~ spark_cdc._literal(problem) ~ ')'])) }}
 {%- endmacro -%}
@@ -78,16 +79,24 @@
     {{ return({'value': value, 'zone': zone, 'sql': "timestamp '" ~ shown ~ zone ~ "'"}) }}
 {%- endmacro -%}
 
-{#- The CTE of the moments that are expressions, with `with` before it. Without such moments it is empty. -#}
+{#- The CTEs of the moments that are expressions, with `with` before it. Without such moments they are empty. -#}
 {%- macro _with_moments(moments, more=false) -%}
-    {%- set values = [] -%}
+    {%- set given, values = [], [] -%}
     {%- for moment in moments if moment.expression is not none -%}
-        {%- do values.append(moment.expression ~ ' as cdc_' ~ moment.argument) -%}
+        {#- the line break ends a comment -#}
+        {%- do given.append(moment.expression ~ ('\n' if '--' in moment.expression else ' ') ~ 'as cdc_' ~ moment.argument) -%}
+        {%- do values.append(moment.value_given ~ ' as cdc_' ~ moment.argument) -%}
     {%- endfor -%}
     {%- if values -%}
-with moments as (
+with moments_given as (
+    select
+        {{ given | join(',\n') | indent(8) }}
+),
+
+moments as (
     select
         {{ values | join(',\n') | indent(8) }}
+    from moments_given
 ){{ ',' if more }}
 {{ '\n' }}
     {%- endif -%}

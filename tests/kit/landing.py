@@ -37,6 +37,7 @@ class Landing:
     kept: set[str] = field(default_factory=set)  # raw tables whose rows also land where they stay
     batches: int = 0
     have_left: set[str] = field(default_factory=set)
+    now: dict[str, Sequence[str]] = field(default_factory=dict)  # columns of the table
 
     def add(
         self,
@@ -50,13 +51,15 @@ class Landing:
         more: Mapping[str, Mapping[str, str]] | None = None,
         logs: Mapping[str, str] | None = None,
         inputs: Collection[str] = (),
+        now: bool = False,
     ) -> None:
         """The models of one raw table: incremental, and the same built from every row each time.
 
         `arguments` are the decoder's, in which `{other}` means the relation `other` of `more`: the
         columns of each. `watermarks` names the column that is `raw_watermark` for a kind of model.
         `logs` says which kind of model reads a raw log: `stored`, or `view` over a landing that
-        keeps its rows. So do its `inputs`, relations in `more` that are raw rows too.
+        keeps its rows. So do its `inputs`, relations in `more` that are raw rows too. With `now`
+        there is also a view of the history as of the time of a query.
         """
         (self.home / "models").mkdir(exist_ok=True)
         # dbt's own tables are slow to make on Delta. On Iceberg a parquet table cannot be replaced,
@@ -92,6 +95,13 @@ class Landing:
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )
+
+        if now:
+            self.now[name] = [*table.columns]
+            call = f"spark_cdc.as_of(ref('{name}_history'), at='(current_timestamp())')"
+            (self.home / "models" / f"{name}_now.sql").write_text(
+                f"{{{{ config(materialized='view') }}}}\n{{{{ {call} }}}}\n"
+            )
 
     def _add_log(self, table: str, kind: str) -> None:
         """Write the models of a raw log of a table; of a view, a landing that keeps the rows."""
@@ -176,6 +186,12 @@ class Landing:
                 whole = f"select {names} from {self.schema}.`{name}_{kind}_whole`"
                 if difference := self.warehouse.difference(built, whole):
                     wrong.append(f"{name}_{kind}: {difference}")
+        for name, of_table in self.now.items():
+            names = ", ".join("`" + column.replace("`", "``") + "`" for column in of_table)
+            built = f"select {names} from {self.schema}.`{name}_now`"
+            whole = f"select {names} from {self.schema}.`{name}_current_whole`"
+            if difference := self.warehouse.difference(built, whole):
+                wrong.append(f"{name}_now: {difference}")
         return wrong
 
 

@@ -82,6 +82,7 @@ def run_in_batches(warehouse: Warehouse, home: Path, only: Collection[str] | Non
             more={name: columns for name, columns in one.columns.items() if name != "raw"},
             logs={LOGS[warehouse.table_format]: log},
             inputs=one.inputs,
+            now=decoder == narrowest,
         )
     landing.begin(warehouse.table_format)
     last = max(len(one.batches) for one in deliveries.values()) - 1

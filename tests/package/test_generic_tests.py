@@ -212,17 +212,15 @@ def test_rows_have_a_name_for_each_value(
 def test_differences_from_a_snapshot(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
-    """One row for each: the same in any time zone, with ANSI mode on and off."""
-    session = ("set spark.sql.session.timeZone=Asia/Kolkata", "set spark.sql.ansi.enabled=false")
+    """One row for each."""
     for (table, copy), expected in snapshot_tests.DIFFERENCES.items():
         number = next(
             number
             for number, case in enumerate(CASES)
             if case[0] == table and copy in str(case[2].get("snapshot"))
         )
-        for settings in ((), session):
-            found = warehouse.sql(*settings, code_of(results, number))
-            assert sorted(found, key=str) == expected
+        found = warehouse.sql(code_of(results, number))
+        assert sorted(found, key=str) == expected
 
 
 def test_hint_names_possible_errors(
