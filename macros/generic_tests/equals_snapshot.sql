@@ -2,9 +2,10 @@
 {%- test equals_snapshot(
     model, snapshot, key, at=none, sequence=none, history=none, columns=none, exclude_columns=none, sample=none
 ) -%}
-{%- if execute and (spark_cdc._test_is_untold(model) or spark_cdc._test_is_untold(snapshot)) -%}
-{{ spark_cdc._untold(model) }}
-{%- elif execute -%}
+{%- if execute -%}
+{%- for relation in (model, snapshot, history) if relation is not none and spark_cdc._test_is_untold(relation) -%}
+    {{ return(spark_cdc._untold(relation)) }}
+{%- endfor -%}
 {%- set call = spark_cdc._snapshot_call(model, snapshot, key, at, sequence, history, columns, exclude_columns, sample) -%}
 {{ spark_cdc._with_moments(call.moments, more=true) or 'with ' -}}
 rows_of_both as (

@@ -1,8 +1,8 @@
 {#- Moments of a history: a time, or a position. A text in parentheses is an SQL expression, any other text is the value.
 
-    A moment is a dict: `argument`, `by` (at or sequence), `given`, `value` and `zone` (none for an expression), `expression`
-    (none for a value), and `sql`: what columns are compared with. An expression is computed once, in the CTE `moments`. So
-    columns are compared with a literal, or with a value that is known before rows are read. Then Spark can skip files. -#}
+    A moment is a dict: `argument`, `by` (at or sequence), `given`, and `sql`, what columns are compared with. A text has a
+    `value` and its `zone`. An expression has itself (`expression`) and the checked value of it (`checked`). It is computed
+    once, in the CTE `moments`. So columns are compared with a constant, and Spark can skip files. -#}
 
 {#- The one moment that is given among some arguments, a dict of argument to what was given. -#}
 {%- macro _one_moment(me, arguments, example) -%}
@@ -31,7 +31,7 @@
     {%- if text is string and modules.re.fullmatch('(?s)\\s*[(].*[)]\\s*', text) -%}
         {{ return({
             'argument': argument, 'by': by, 'given': text, 'value': none, 'zone': none, 'expression': text | trim,
-            'value_given': spark_cdc._moment_given(me, argument, by, text | trim),
+            'checked': spark_cdc._moment_given(me, argument, by, text | trim),
             'sql': '(select cdc_' ~ argument ~ ' from moments)',
         }) }}
     {%- endif -%}
@@ -85,7 +85,7 @@
     {%- for moment in moments if moment.expression is not none -%}
         {#- the line break ends a comment -#}
         {%- do given.append(moment.expression ~ ('\n' if '--' in moment.expression else ' ') ~ 'as cdc_' ~ moment.argument) -%}
-        {%- do values.append(moment.value_given ~ ' as cdc_' ~ moment.argument) -%}
+        {%- do values.append(moment.checked ~ ' as cdc_' ~ moment.argument) -%}
     {%- endfor -%}
     {%- if values -%}
 with moments_given as (

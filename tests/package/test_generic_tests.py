@@ -223,6 +223,20 @@ def test_differences_from_a_snapshot(
         assert sorted(found, key=str) == expected
 
 
+def test_files_without_the_moment_are_skipped(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    """Columns are compared with a constant, also if the moment is an expression."""
+    number = next(
+        number
+        for number, case in enumerate(CASES)
+        if case[0] == "snapshot_history" and str(case[2].get("at")).startswith("(")
+    )
+    ((plan,),) = warehouse.sql(f"explain {code_of(results, number)}")
+    pushed = "Or(IsNull(cdc_valid_from),LessThanOrEqual(cdc_valid_from,2024-05-01T11:00:00Z))"
+    assert f"PushedFilters: [{pushed}" in plan
+
+
 def test_hint_names_possible_errors(
     warehouse: Warehouse, results: dict[str, dict[str, Any]]
 ) -> None:
