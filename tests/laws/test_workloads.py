@@ -181,26 +181,28 @@ def narrow(table: database.Table) -> list[str]:
 def moments(
     workload: database.Workload, positions: oracle.Positions, by_event: bool
 ) -> list[tuple[str, str, int]]:
-    """Each commit as `at` or `sequence`. A time must be after all earlier and before later ones."""
-    places = [
-        (transaction.position, positions[change.number])
-        for transaction in workload.transactions
-        for change in transaction.changes
-        if change.number in positions
-    ]
-    last = {commit: position for commit, position in places}
-    times = {commit: position.commit_at for commit, position in last.items()}
-    found = [("sequence", " ", -1)]
-    for commit, position in last.items():
-        sequence = max(one.sequence for place, one in places if place == commit)
-        found.append(("sequence", sequence if by_event else position.commit_sequence, commit))
-        at = position.commit_at
-        if at is None or None in times.values():
-            continue
-        others = [(other > commit, time > at) for other, time in times.items() if time is not None]
-        if all(later == after for later, after in others):
-            found.append(("at", at.isoformat(), commit))
-    return found
+    """Each commit that is a moment of the log, as `at` or `sequence`, and its position.
+
+    It is a moment if everything before it is before its transaction, and everything after it later.
+    Sources may write transactions in another order, or mix them, and clocks may go backwards.
+    """
+    places: dict[str, dict[int, list[Any]]] = {"at": {}, "sequence": {}}
+    for transaction in workload.transactions:
+        found = [positions[one.number] for one in transaction.changes if one.number in positions]
+        if found:
+            name = "sequence" if by_event else "commit_sequence"
+            sequences = sorted(getattr(one, name) for one in found)
+            places["sequence"][transaction.position] = [sequences[0], sequences[-1]]
+            places["at"][transaction.position] = [found[0].commit_at] * 2
+    if any(None in times for times in places["at"].values()):
+        del places["at"]
+    given = [("sequence", " ", -1)]
+    for by, of_commits in places.items():
+        for commit, (_, end) in of_commits.items():
+            others = [(other, *place) for other, place in of_commits.items() if other != commit]
+            if all(begin > end if other > commit else last <= end for other, begin, last in others):
+                given.append((by, end.isoformat() if by == "at" else end, commit))
+    return given
 
 
 def check_case(case: Case) -> None:
