@@ -74,7 +74,7 @@ where
         {%- set differs = 'not ' ~ spark_cdc._bytewise(value, data_type) ~ ' <=> ' ~ spark_cdc._bytewise(found, data_type) -%}
         {%- if is_cast -%}
             {#- what is not exactly a value of the type equals no value -#}
-            {%- set differs = '(' ~ differs ~ ' or (' ~ value ~ ' is null and ' ~ expected ~ ' is not null))' -%}
+            {%- set differs = '(\n    ' ~ differs ~ '\n    or (' ~ value ~ ' is null and ' ~ expected ~ ' is not null)\n)' -%}
         {%- endif -%}
         {%- do differences.append(spark_cdc._snapshot_difference(
             'least(cdc_expected_rows, cdc_found_rows) > 0\nand ' ~ differs, 'different',

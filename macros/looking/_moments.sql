@@ -31,7 +31,7 @@
     {%- if text is string and modules.re.fullmatch('(?s)\\s*[(].*[)]\\s*', text) -%}
         {{ return({
             'argument': argument, 'by': by, 'given': text, 'value': none, 'zone': none, 'expression': text | trim,
-            'checked': spark_cdc._moment_given(me, argument, by, text | trim),
+            'checked': spark_cdc._moment_given(me, argument, by),
             'sql': '(select cdc_' ~ argument ~ ' from moments)',
         }) }}
     {%- endif -%}
@@ -49,10 +49,10 @@
 {%- endmacro -%}
 
 {#- The value of an expression. A query stops if it is NULL. -#}
-{%- macro _moment_given(me, argument, by, text) -%}
+{%- macro _moment_given(me, argument, by) -%}
     {%- set column = 'cdc_' ~ argument -%}
     {%- set value = spark_cdc._time_given(column) if by == 'at' else 'cast(' ~ column ~ ' as string)' -%}
-    {%- set problem = 'spark_cdc.' ~ me ~ ': ' ~ argument ~ ' gives no ' ~ ('time' if by == 'at' else 'position') ~ ': ' ~ text -%}
+    {%- set problem = 'spark_cdc.' ~ me ~ ': the expression ' ~ argument ~ ' gives no ' ~ ('time' if by == 'at' else 'position') -%}
     {{ return(spark_cdc._call('coalesce', [value, 'raise_error(' ~ spark_cdc._literal(problem) ~ ')'])) }}
 {%- endmacro -%}
 
@@ -87,15 +87,14 @@
         {%- do given.append(moment.expression ~ ('\n' if '--' in moment.expression else ' ') ~ 'as cdc_' ~ moment.argument) -%}
         {%- do values.append(moment.checked ~ ' as cdc_' ~ moment.argument) -%}
     {%- endfor -%}
+    {%- set several = given | length > 1 -%}
     {%- if values -%}
 with moments_given as (
-    select
-        {{ given | join(',\n') | indent(8) }}
+    select{{ '\n        ' if several else ' ' }}{{ given | join(',\n') | indent(8 if several else 4) }}
 ),
 
 moments as (
-    select
-        {{ values | join(',\n') | indent(8) }}
+    select{{ '\n        ' if several else ' ' }}{{ values | join(',\n') | indent(8 if several else 4) }}
     from moments_given
 ){{ ',' if more }}
 {{ '\n' }}

@@ -122,7 +122,7 @@ CASES: list[GenericTest] = [
     case("snapshot_later", ORDERS, [7, 8], at="2024-05-01 13:00+02:00"),
     case("snapshot_later", ORDERS, [1, 2, 7, 8], at="2024-05-01 15:00"),
     case("snapshot_later", ORDERS, [], sequence="t5", **AS_OF),
-    case("snapshot_history", ORDERS, [], at="(timestamp'2024-05-01 11:00:00Z')"),
+    case("snapshot_history", ORDERS, [], at="(timestamp'2024-05-01 11:00:00Z' -- noon\n)"),
     case("snapshot_history", ORDERS, [4, 6], sequence="t3"),
     case("snapshot_history", ORDERS, [1, 2, 8]),
     case("snapshot_many", "copy_of_few", [], sample=0.25),

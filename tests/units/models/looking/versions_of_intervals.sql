@@ -15,5 +15,5 @@ select
     concat_ws(' ', array_sort(collect_list(concat(id, version)))) as versions
 from (
     {{ spark_cdc.versions_between(source('looking', 'history'), **moments) | indent(4) }}
-)
+) as was
 {%- endfor %}
