@@ -21,7 +21,7 @@
 {%- macro _moment(me, argument, given, example) -%}
     {%- set by = argument.split('_') | last -%}
     {#- a var can be a date or a time of YAML -#}
-    {%- set text = given.isoformat() if given is not string and given.isoformat is defined else given -%}
+    {%- set text = given.isoformat() if given is defined and given is not string and given.isoformat is defined else given -%}
     {%- set accepted = {
         'at': "a time as text with or without a zone, such as '2026-03-02T08:30:00Z' or '2026-03-02 08:30:00 Europe/Berlin', or"
             ~ " an SQL expression in parentheses, such as '(current_timestamp() - interval 1 day)'",
