@@ -37,9 +37,10 @@
 {%- macro _time_given(expression) -%}
     {#- the line break ends a comment -#}
     {%- set given = '(' ~ expression | trim ~ ('\n)' if '--' in expression else ')') -%}
+    {%- set value = expression if modules.re.fullmatch('\\w+', expression) else given -%}
     {{ return(spark_cdc._call('if', [
-        'typeof' ~ given ~ " = 'timestamp'", 'try_cast(' ~ given ~ ' as timestamp)',
-        spark_cdc._typed('cast(' ~ given ~ ' as string)', 'string', 'timestamp'),
+        'typeof' ~ given ~ " = 'timestamp'", 'try_cast(' ~ value ~ ' as timestamp)',
+        spark_cdc._typed('cast(' ~ value ~ ' as string)', 'string', 'timestamp'),
     ])) }}
 {%- endmacro -%}
 

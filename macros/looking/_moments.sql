@@ -94,7 +94,8 @@ with moments_given as (
 ),
 
 moments as (
-    select{{ '\n        ' if several else ' ' }}{{ values | join(',\n') | indent(8 if several else 4) }}
+    select
+        {{ values | join(',\n') | indent(8) }}
     from moments_given
 ){{ ',' if more }}
 {{ '\n' }}
