@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_cdc_udfs.generate import command, netiq
-from spark_cdc_udfs.generate.lake import QueryFailed
+from spark_cdc_udfs.lake.queries import QueryFailed
 
 Row = tuple[Any, ...]
 

@@ -18,9 +18,11 @@ COMMON = ("arrays", "errors", "version")
 MAY_IMPORT = {
     **dict.fromkeys(FORMATS, COMMON),
     "server": ("functions", *COMMON),
-    "generate": ("dbt_session", "qlik", *COMMON),
+    "lake": ("dbt_session", *COMMON),
+    "generate": ("lake", "qlik", *COMMON),
+    "health": ("lake", *COMMON),
     "functions": ("server", "version"),
-    "command": ("generate", "server", *COMMON),
+    "command": ("generate", "health", "server", *COMMON),
     "dbt_session": ("server", "errors"),
     "__init__": ("functions", "server", "version"),
     **dict.fromkeys(COMMON, COMMON),
@@ -68,7 +70,8 @@ def test_executors_load_nothing_of_the_driver() -> None:
     done = subprocess.run(command, env=there, capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
     assert f"{PACKAGE.name}.qlik.functions" in loaded
-    driver = (f"{PACKAGE.name}.server", f"{PACKAGE.name}.generate", *OF_THE_DRIVER)
+    rooms = ("server", "generate", "health", "lake")
+    driver = (*(f"{PACKAGE.name}.{room}" for room in rooms), *OF_THE_DRIVER)
     assert not [name for name in loaded if name.startswith(driver)]
 
 

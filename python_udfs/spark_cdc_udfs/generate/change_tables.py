@@ -14,9 +14,10 @@ from spark_cdc_udfs.generate.drafts import (
     declared,
     own_tables,
 )
-from spark_cdc_udfs.generate.lake import Column, Columns, QueryFailed
+from spark_cdc_udfs.generate.lake import Column, Columns
 from spark_cdc_udfs.generate.raw_logs import in_a_log
 from spark_cdc_udfs.generate.tables import Evidence, Landing, Problem, Table
+from spark_cdc_udfs.lake.queries import QueryFailed
 
 TABLES_OF_A_QUERY = 20
 Masks = list[tuple[str, str, int]]

@@ -11,10 +11,10 @@ from pathlib import Path
 from spark_cdc_udfs.generate import files
 from spark_cdc_udfs.generate.clashes import check_names
 from spark_cdc_udfs.generate.config import NAME, read_config
-from spark_cdc_udfs.generate.connection import connected
 from spark_cdc_udfs.generate.files import CREATE, KEEP, REMOVE, UPDATE, Change
-from spark_cdc_udfs.generate.lake import Lake
 from spark_cdc_udfs.generate.project import Project, check_folders, generate, model_paths
+from spark_cdc_udfs.lake.connection import connected
+from spark_cdc_udfs.lake.queries import Lake
 
 NOT_DONE = 1
 

@@ -9,7 +9,7 @@ from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.generate.change_tables import change_tables
 from spark_cdc_udfs.generate.db2 import db2_tables
 from spark_cdc_udfs.generate.drafts import Found
-from spark_cdc_udfs.generate.lake import Columns, QueryFailed
+from spark_cdc_udfs.generate.lake import Columns
 from spark_cdc_udfs.generate.raw_logs import missing_columns
 from spark_cdc_udfs.generate.shared_relations import capture_stream, event_log, messages
 from spark_cdc_udfs.generate.tables import (
@@ -20,6 +20,7 @@ from spark_cdc_udfs.generate.tables import (
     check_columns,
     check_names,
 )
+from spark_cdc_udfs.lake.queries import QueryFailed
 
 FINDERS: dict[str, Callable[[Landing], Found]] = {
     "qlik_change_table": change_tables,

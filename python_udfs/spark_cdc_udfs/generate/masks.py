@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from spark_cdc_udfs.generate.lake import Columns, literal, quoted, table_name
+from spark_cdc_udfs.generate.lake import Columns
+from spark_cdc_udfs.lake.queries import literal, quoted, table_name
 
 MASKS_OF_A_TABLE = 1000
 

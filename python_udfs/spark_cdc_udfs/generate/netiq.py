@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from spark_cdc_udfs.generate.lake import Columns, literal, quoted, table_name
+from spark_cdc_udfs.generate.lake import Columns
+from spark_cdc_udfs.lake.queries import literal, quoted, table_name
 
 # The ten columns in their order, as in macros/netiq_event_log/_netiq_spec.sql.
 LAYOUTS = {

@@ -16,11 +16,12 @@ from spark_cdc_udfs.generate.earlier import earlier_tables
 from spark_cdc_udfs.generate.files import FILES, inside
 from spark_cdc_udfs.generate.finding import find
 from spark_cdc_udfs.generate.known_keys import KnownKeys
-from spark_cdc_udfs.generate.lake import Columns, Lake
+from spark_cdc_udfs.generate.lake import Columns
 from spark_cdc_udfs.generate.models import sql_files
 from spark_cdc_udfs.generate.properties import shared_file, table_file
 from spark_cdc_udfs.generate.raw_logs import models_of_source
 from spark_cdc_udfs.generate.tables import Landing, Report, ending_of
+from spark_cdc_udfs.lake.queries import Lake
 
 
 @dataclass

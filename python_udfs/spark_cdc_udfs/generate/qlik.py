@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_cdc_udfs.generate.lake import Columns, Lake, QueryFailed, quoted, table_name
+from spark_cdc_udfs.generate.lake import Columns
+from spark_cdc_udfs.lake.queries import Lake, QueryFailed, quoted, table_name
 
 # Types of Qlik Replicate and of Spark SQL. DATETIME and NUMERIC depend on more.
 TYPES = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_cdc_udfs.generate.call import Expression, config
-from spark_cdc_udfs.generate.lake import Columns, literal
+from spark_cdc_udfs.generate.lake import Columns
+from spark_cdc_udfs.lake.queries import literal
 
 # The column with the table of each message.
 COLUMN = "message_table"

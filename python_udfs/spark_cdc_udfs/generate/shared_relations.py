@@ -10,7 +10,7 @@ from typing import Any
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.generate import netiq, qlik, routes
 from spark_cdc_udfs.generate.drafts import Arguments, Draft, Found, arguments_of
-from spark_cdc_udfs.generate.lake import Column, Columns, QueryFailed
+from spark_cdc_udfs.generate.lake import Column, Columns
 from spark_cdc_udfs.generate.tables import (
     Evidence,
     Landing,
@@ -20,6 +20,7 @@ from spark_cdc_udfs.generate.tables import (
     chosen,
     ending_of,
 )
+from spark_cdc_udfs.lake.queries import QueryFailed
 
 
 def relation_of(landing: Landing, name: str) -> tuple[str, Columns]:

@@ -13,8 +13,9 @@ from spark_cdc_udfs.generate.config import Source
 from spark_cdc_udfs.generate.decoders import ENDINGS
 from spark_cdc_udfs.generate.earlier import Earlier, earlier_run
 from spark_cdc_udfs.generate.known_keys import KnownKeys
-from spark_cdc_udfs.generate.lake import Column, Columns, Lake, columns_in, tables_in
+from spark_cdc_udfs.generate.lake import Column, Columns, columns_in, tables_in
 from spark_cdc_udfs.generate.routes import Route
+from spark_cdc_udfs.lake.queries import Lake
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.generate.lake import Lake, QueryFailed, Row, first_line
+from spark_cdc_udfs.lake.queries import Lake, QueryFailed, Row, first_line
 
 SECONDS_BETWEEN_POLLS = 0.05
 
@@ -82,7 +82,7 @@ def open_handle(credentials: Any) -> Any:
 
     # A query takes some milliseconds; dbt would ask only every few seconds whether it has ended.
     credentials.poll_interval = SECONDS_BETWEEN_POLLS
-    connection = Connection(Identifier("spark"), "generate", credentials)
+    connection = Connection(Identifier("spark"), "spark-cdc", credentials)
     place = f"{credentials.host}, port {credentials.port}"
     try:
         SparkConnectionManager.open(connection)
@@ -117,6 +117,6 @@ def load_credentials(
     if loaded.credentials.type != "spark":
         raise Failure(
             f"the profile {loaded.profile_name} has type: {loaded.credentials.type};"
-            " spark-cdc generate asks a server with type: spark"
+            " spark-cdc asks a server with type: spark"
         )
     return loaded.credentials
