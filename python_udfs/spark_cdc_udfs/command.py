@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.generate import command as generate
+from spark_cdc_udfs.health import command as health
 from spark_cdc_udfs.server import command as server
 from spark_cdc_udfs.version import __version__
 
 COULD_NOT_RUN = 2
+RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "generate": generate.run,
+    "health": health.run,
+}
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     main = server.Parser(prog="spark-cdc", description="Tools of the dbt package spark_cdc.")
     main.add_argument("--version", action="version", version=__version__)
-    commands = main.add_subparsers(dest="command", required=True, metavar="generate|server")
+    commands = main.add_subparsers(dest="command", required=True, metavar="generate|health|server")
     generate.add_options(
         commands.add_parser(
             "generate",
             help="write the models of a dbt project from the tables of a landing",
             description=generate.DESCRIPTION,
             epilog=generate.EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
+    health.add_options(
+        commands.add_parser(
+            "health",
+            help="show which tables need a look, in a few lines or as a page",
+            description=health.DESCRIPTION,
+            epilog=health.EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
@@ -40,9 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser()
     arguments = commands.parse_args(given)
     try:
-        return generate.run(arguments)
+        return RUN[arguments.command](arguments)
     except Failure as error:
-        print(f"spark-cdc generate: {error}", file=sys.stderr)
+        print(f"spark-cdc {arguments.command}: {error}", file=sys.stderr)
         return COULD_NOT_RUN
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from spark_cdc_udfs.generate.clashes import check_names
 from spark_cdc_udfs.generate.config import NAME, read_config
 from spark_cdc_udfs.generate.files import CREATE, KEEP, REMOVE, UPDATE, Change
 from spark_cdc_udfs.generate.project import Project, check_folders, generate, model_paths
-from spark_cdc_udfs.lake.connection import connected
-from spark_cdc_udfs.lake.queries import Lake
+from spark_cdc_udfs.lake import options
+from spark_cdc_udfs.lake.connection import Connect, connected
 
 NOT_DONE = 1
 
@@ -27,9 +26,6 @@ exit status: 0 if all is done; 1 if a table has no key, or with --check if somet
 2 if the command could not run.
 """
 
-# Connects to the server of a project: folder of the project, of profiles, profile, target.
-Connect = Callable[[Path, Path | None, str | None, str | None], AbstractContextManager[Lake]]
-
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `generate`."""
@@ -41,18 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="as --dry-run; the exit status is 1 if something would change",
     )
-    command.add_argument(
-        "--project-dir",
-        type=Path,
-        default=Path("."),
-        metavar="DIR",
-        help="the folder of dbt_project.yml (default: the working directory)",
-    )
-    command.add_argument(
-        "--profiles-dir", type=Path, metavar="DIR", help="the folder of profiles.yml, as in dbt"
-    )
-    command.add_argument("--profile", help="the profile, instead of the one of the project")
-    command.add_argument("--target", help="the target of the profile, as in dbt")
+    options.add_options(command)
 
 
 def run(arguments: argparse.Namespace, connect: Connect = connected) -> int:

@@ -1,1 +1,5 @@
-"""The lake as the commands ask it: `connection` to what a profile of dbt names, and `queries`."""
+"""The lake as the commands ask it.
+
+- `connection` connects to what a profile of dbt names, which `options` choose;
+- `queries` has what queries are written with.
+"""

@@ -6,12 +6,16 @@ import contextlib
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.lake.queries import Lake, QueryFailed, Row, first_line
+
+# Connects to the server of a project: folder of the project, of profiles, profile, target.
+Connect = Callable[[Path, Path | None, str | None, str | None], AbstractContextManager[Lake]]
 
 SECONDS_BETWEEN_POLLS = 0.05
 
