@@ -75,6 +75,7 @@ check: env
 
 test: env
 	@scripts/java
+	@scripts/chromium
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
 	$(PYTEST) -m "not slow" --hypothesis-profile test
 
@@ -82,6 +83,7 @@ test: env
 test-all: $(NEWEST)/.made $(OLDEST)/.made
 	@git rev-parse HEAD >.spark-cdc-test-all.begun && rm -f .spark-cdc-test-all
 	@scripts/java
+	@scripts/chromium
 	@scripts/postgresql
 	@$(MAKE) --no-print-directory -j 2 lint-python lint-sql
 	SPARK_CDC_TEST_ALL=yes $(PYTEST) --hypothesis-profile all

@@ -4,6 +4,7 @@
 - `session(directory)` builds a session with the settings and functions of the server.
 - `spark-cdc server start | status | stop` runs the server (`spark_cdc_udfs.server`).
 - `spark-cdc generate` writes the models of a dbt project (`spark_cdc_udfs.generate`).
+- `spark-cdc health` shows which tables need a look (`spark_cdc_udfs.health`).
 - `python -m spark_cdc_udfs.dbt_session` runs dbt in one process with such a session.
 
 Each format with functions has a folder: `gbase`, `qlik`. They run on executors, which load nothing

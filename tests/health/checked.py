@@ -108,7 +108,7 @@ def many_tables(number: int = 300) -> list[Row]:
             )
             for run in range(60)
         ]
-        counts = {"inserts_over_existing_keys": one} if kind == 2 else {}
+        counts: dict[str, Any] = {"inserts_over_existing_keys": one} if kind == 2 else {}
         rows += checked(f"erp_table_{one:03}", *runs, raw=one * 997 + 100, reasons={}, **counts)
     return rows
 

@@ -181,10 +181,10 @@ def test_the_page_is_written(project: Path, capsys: pytest.CaptureFixture[str]) 
 def test_a_file_that_cannot_be_written(project: Path) -> None:
     with pytest.raises(Failure, match=r"health.html cannot be written: No such file or directory"):
         run(project, FakeLake(), "--html", str(project / "nowhere" / "health.html"))
-    (project / "health.html").mkdir()
-    with pytest.raises(Failure, match=r"health.html cannot be written"):
-        run(project, FakeLake(), "--html", str(project / "health.html"))
-    assert [one.name for one in project.iterdir()] == ["health.html"]
+    for folder in (str(project), "", "/"):
+        with pytest.raises(Failure, match="is a folder; for example: --html health.html"):
+            run(project, FakeLake(), "--html", folder)
+    assert list(project.iterdir()) == []
 
 
 # Errors

@@ -214,13 +214,13 @@ def problem_of(command: list[str]) -> str | None:
     if program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         wrong = [word for word in words_of_it if "=" not in word and word not in targets]
-    elif [program, *words_of_it[:1]] == ["spark-cdc", "generate"]:
+    elif [program, *words_of_it[:1]] in (["spark-cdc", "generate"], ["spark-cdc", "health"]):
         (commands,) = (
             action
             for action in command_line.parser()._actions
             if isinstance(action, argparse._SubParsersAction)
         )
-        wrong = sorted(options - options_of(commands.choices["generate"]))
+        wrong = sorted(options - options_of(commands.choices[words_of_it[0]]))
     elif program == "spark-cdc-server":
         (commands,) = (
             action
@@ -256,6 +256,7 @@ def test_shell(block: Block) -> None:
         "make nothing",
         "spark-cdc-server start --nothing",
         "spark-cdc generate --nothing",
+        "spark-cdc health --nothing",
         "spark-cdc nothing",
         "dbt nothing",
         "dbt run --nothing",

@@ -75,6 +75,17 @@ def test_executors_load_nothing_of_the_driver() -> None:
     assert not [name for name in loaded if name.startswith(driver)]
 
 
+def test_an_installed_package_has_every_room_and_file() -> None:
+    told = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
+    files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    rooms = {path.parent.name for path in files if path.parent != PACKAGE}
+    assert {"health", "server"} <= rooms
+    assert not [room for room in rooms if f'"{PACKAGE.name}.{room}",' not in told]
+    data = [path.name for path in files if path.suffix != ".py"]
+    assert {"page.js", "py.typed"} <= set(data)
+    assert not [name for name in data if f'"{name}"' not in told]
+
+
 def test_the_package_has_its_public_names() -> None:
     import spark_cdc_udfs
 

@@ -126,7 +126,7 @@ def test_clean_before_anything_was_made(checkout: Path) -> None:
     assert "not stopped" not in done.stdout
 
 
-# Java and PostgreSQL
+# Java and Chromium
 
 
 def debian(checkout: Path, package: str, user: int = 0) -> Path:
@@ -197,6 +197,39 @@ def test_package_that_is_broken_installs_no_java(checkout: Path) -> None:
     assert done.returncode != 0
     assert "No module named 'no_such_module'" in done.stderr
     assert not told.exists()
+
+
+def chromium(checkout: Path, package: str = "chromium", user: int = 0) -> tuple[Path, str, str]:
+    """Make sure of Chromium on a machine without it; give the log of apt, and what was said."""
+    told = debian(checkout, package, user)
+    bin = checkout.parent / "bin"
+    for name in ("bash", "cat"):
+        (bin / name).symlink_to(str(shutil.which(name)))
+    done = run(checkout, "scripts/chromium", PATH=str(bin))
+    assert done.returncode == 0
+    return told, done.stdout, done.stderr
+
+
+def test_chromium_is_installed_if_it_is_missing(checkout: Path) -> None:
+    told, output, errors = chromium(checkout)
+    assert (output, errors) == ("== installing Chromium (Debian's chromium)\n", "")
+    last = "noninteractive install -y -qq --no-install-recommends chromium "
+    assert told.read_text().splitlines()[-1] == last
+
+
+@pytest.mark.parametrize(("package", "user"), [("firefox", 0), ("chromium", 1000)])
+def test_chromium_that_cannot_be_installed_is_asked_for(
+    checkout: Path, package: str, user: int
+) -> None:
+    told, _, errors = chromium(checkout, package, user)
+    assert "are skipped (Debian, Ubuntu: sudo apt-get install chromium)" in errors
+    assert told.exists() == (user == 0)
+
+
+def test_chromium_that_is_there_is_not_installed(checkout: Path) -> None:
+    program(checkout.parent / "bin" / "chromium")
+    told, output, errors = chromium(checkout)
+    assert (told.exists(), output, errors) == (False, "", "")
 
 
 def test_other_seeds_run_the_tests_of_generated_databases() -> None:

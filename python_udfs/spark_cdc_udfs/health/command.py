@@ -145,6 +145,8 @@ def run(
 
 def write(path: Path, text: str) -> None:
     """Write a file whole or not at all. Raises Failure."""
+    if not path.name or path.is_dir():
+        raise Failure(f"{path} is a folder; for example: --html health.html")
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8")
