@@ -91,6 +91,7 @@
   }
 
   function gapsOf(table) {
+    if (!table.gap_list.length) return make("p", {}, table.gaps_note);
     const items = table.gap_list.map((one) => {
       const head = [make("span", { class: "reason" }, one.name), " ", make("span", { class: "count" }, one.count)];
       return make("li", {}, ...head, make("div", { class: "note" }, one.means));
@@ -203,8 +204,8 @@
 
   const headings = [...document.querySelectorAll("#tables thead th")];
   const entries = view.tables.map(entryOf);
-  const checked = view.checked ? ` Last check ${view.checked}.` : "";
-  byId("about").textContent = `${view.relation}.${checked} This page was made ${view.made}.`;
+  const about = [`${view.relation}.`, view.checked && `Checked ${view.checked}.`, `Page made ${view.made}.`];
+  byId("about").append(...about.filter(Boolean).flatMap((one) => [make("span", {}, one), " "]));
   byId("counts").append(...view.counts.map(([name, count]) => make("li", {}, status(name, `${count} ${name}`))));
   byId("rule").append(...view.rule.map((one) => make("li", {}, one)));
   byId("rows").append(...entries.map((one) => one.row));
