@@ -48,6 +48,7 @@ SECTIONS = {
         "They read built tables; see [looking at it](looking.md). Each is a whole `select`, the"
         " body of a model that is a view or\na table, unless its description says otherwise."
     ),
+    "change_feed": "A whole `select`: the body of a model.",
     "common": (
         "`raw_log`, `quarantine` and `raw_counts` are whole `select` statements: the bodies of"
         " models."
@@ -62,6 +63,7 @@ SECTIONS = {
 TITLES = {
     "apply": "Current state and history",
     "looking": "Looking at it",
+    "change_feed": "Change feed",
     "common": "Raw rows, columns, and parts of decoders",
     "incremental": "Materialization",
     "generic_tests": "Generic tests",

@@ -14,21 +14,12 @@
     _effects_on_affected_keys makes it. `is_plain` says whether all these keys are plain. Then the steps for complex keys are
     left out, since planning them takes longer than a small increment runs. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
-    {%- set group = spark_cdc._effect_group(table) -%}
-    {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
-        else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
+    {%- set group, windows = spark_cdc._effect_group(table), spark_cdc._effect_windows(table) -%}
     {%- set same_key = [] -%}
     {%- for name in group -%}
         {%- set column = spark_cdc._quote(name) -%}
         {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'complex_keys.' ~ column) -%}
     {%- endfor -%}
-    {%- set windows = {
-        'row': 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence',
-        'transaction': 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence',
-        'whole': 'rows between unbounded preceding and unbounded following',
-        'so_far': 'rows between unbounded preceding and current row',
-        'before': 'rows between unbounded preceding and 1 preceding',
-    } -%}
     {%- set is_plain = increment is not none and increment.is_plain -%}
 {%- if increment is none -%}
 {{ spark_cdc._effects(changes, table) }},
@@ -122,6 +113,19 @@ versions as (
     where (cdc_begins or cdc_continues) and not cdc_goes_on
     {%- endif %}
 )
+{%- endmacro -%}
+
+{#- The windows over the effects of a key in order: a dict of texts. -#}
+{%- macro _effect_windows(table) -%}
+    {%- set key = spark_cdc._column_list(table.key) if table.key_is_collated
+        else 'cdc_key_hash, ' ~ spark_cdc._column_list(table.key) -%}
+    {{ return({
+        'row': 'partition by ' ~ key ~ '\norder by cdc_commit_sequence, cdc_sequence',
+        'transaction': 'partition by ' ~ key ~ ', cdc_commit_sequence\norder by cdc_sequence',
+        'whole': 'rows between unbounded preceding and unbounded following',
+        'so_far': 'rows between unbounded preceding and current row',
+        'before': 'rows between unbounded preceding and 1 preceding',
+    }) }}
 {%- endmacro -%}
 
 {#- For a step: whether no later step of its key begins a version. A step that does not begin a version is followed by one

@@ -15,12 +15,15 @@ from laws.wrong_moments import LOOKED_AT
 Columns = Mapping[str, str | None]
 
 EVENTS: Columns = {
+    "cdc_source": "string",
     "cdc_operation": "string",
     "cdc_sequence": "string",
     "cdc_commit_sequence": "string",
     "cdc_commit_at": "timestamp",
+    "cdc_transaction_id": "string",
     "cdc_present_columns": "array<string>",
     "cdc_before": "struct<id:bigint,note:string>",
+    "cdc_batch": "string",
 }
 TABLE: Columns = {"id": "bigint", "note": "string"}
 
@@ -38,6 +41,8 @@ DECLARED: dict[str, Columns] = {
         **dict.fromkeys(("cdc_valid_from_sequence", "cdc_valid_to_sequence"), "string"),
         "cdc_is_current": "boolean",
     },
+    "no_batch": {k: v for k, v in EVENTS.items() if k != "cdc_batch"} | dict(TABLE),
+    "timed": {**EVENTS, **TABLE, "lasts": "array<interval day to second>"},
     "other_types": {**EVENTS, **TABLE, "cdc_commit_at": "date", "cdc_present_columns": "string"},
 }
 
@@ -67,6 +72,33 @@ APPLIED: list[tuple[str, str]] = [
     ("no_events, key=['id']", "it has no cdc_operation; it has no cdc_sequence"),
     ("unfinished, key=['id']", "it has no cdc_before"),
     ("other_types, key=['id']", "cdc_commit_at is date, not timestamp; cdc_present_columns is str"),
+]
+FEEDS: list[tuple[str, str]] = [
+    *((given, said) for given, said in APPLIED if "columns" not in given),
+    ("no_batch, key=['id']", "it has no cdc_batch"),
+    ("changes, key=['id'], schema='yes'", "schema is yes"),
+    ("changes, key=['id'], schema=none", "schema is None"),
+    ("changes, key=['id'], keyed='id'", "keyed is id"),
+    ("changes, key=['id'], null_keys='id'", "null_keys is id"),
+    ("changes, key=['id'], source='erp'", "source is erp"),
+    ("changes, key=['id'], source={'my table': 'orders'}", "source has the field my table"),
+    ("changes, key=['id'], source={'ts_ms': 5}", "the field ts_ms, which the change event itself"),
+    ("changes, key=['id'], source={'lsn': 1.5}", "the field lsn of source is 1.5"),
+    ("changes, key=['id'], source={'lsn': 2 ** 63}", "the field lsn of source is 9223372036854775"),
+    ("changes, key=['id'], source={'lsn': {'sql': 'id'}}", "lsn of source is {'sql': 'id'}"),
+    (
+        "changes, key=['id'], source={'lsn': {'sql': 'id', 'type': 'number'}}",
+        "the type of the field lsn of source is number",
+    ),
+    (
+        "changes, key=['id'], source={'lsn': {'sql': 'id', 'type': 'map<int, int>'}}",
+        "the field lsn of source is of type map<int, int>, which has no form in Kafka Connect",
+    ),
+    (
+        "timed, key=['id'], schema=true",
+        "the column lasts is of type array<interval day to second>, which has no form in Kafka",
+    ),
+    ("timed, key=['id'], schema='payload'", "which has no form in Kafka Connect"),
 ]
 # A spec, and decoders in the compiled project.
 SPEC = "{'relation': changes, 'raw_columns': {'id': 'int'}, 'key': ['id'], 'columns': {'id': 'int'}"
@@ -124,6 +156,7 @@ OTHERS: list[tuple[str, str, str]] = [
     ("current_state", "changes, key=['id'], null_keys='id'", "null_keys is id"),
     ("history", "changes, key=['id'], null_keys=none", "null_keys is None"),
     *(("history", given, said) for given, said in APPLIED),
+    *(("change_feed", given, said) for given, said in FEEDS),
     ("history", "changes, key=['id'], granularity='day'", "granularity is day"),
     ("history", "changes, key=['id'], granularity=none", "granularity is None"),
     ("columns_of", "'erp.orders'", "the relation is a text, erp.orders"),
@@ -203,6 +236,13 @@ CASES = [
         WrongCall(macro, "changes, key=['id']", said, DECLARED, materialized)
         for macro in ("current_state", "history")
         for materialized, said in MATERIALIZED.items()
+    ),
+    *(
+        WrongCall("change_feed", "changes, key=['id']", said, DECLARED, materialized)
+        for materialized, said in (
+            ("incremental", "is incremental, and nothing tells the rows that are new"),
+            ("cdc_incremental", "is cdc_incremental, and nothing tells the rows that are new"),
+        )
     ),
     *(wrong for format_ in every_format() for wrong in wrongly_materialized(format_)),
     WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which has", DECLARED),

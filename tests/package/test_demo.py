@@ -48,6 +48,7 @@ FAMILIES = (
     "demo_articles",
     "demo_wms",
     "demo_shipments__changes",
+    "demo_shipments__feed",
 )
 
 
