@@ -53,6 +53,7 @@ SECTIONS = {
         "`raw_log`, `quarantine` and `raw_counts` are whole `select` statements: the bodies of"
         " models."
     ),
+    "health": "A whole `select`: the body of a model.",
     "incremental": "",
     "generic_tests": (
         "They take built relations. Each test fails with the rows that are wrong. Compilation stops"
@@ -65,6 +66,7 @@ TITLES = {
     "looking": "Looking at it",
     "change_feed": "Change feed",
     "common": "Raw rows, columns, and parts of decoders",
+    "health": "Health",
     "incremental": "Materialization",
     "generic_tests": "Generic tests",
 }

@@ -226,3 +226,17 @@ inner join deliveries
 {%- macro _gbase_spelled(spec, name) -%}
     {%- for there in spec.raw_columns if there | lower == name -%}{{ return(there) }}{%- endfor -%}
 {%- endmacro -%}
+
+{#- The transactions that are open at the end of the stream: in the capture whose id sorts last. A later capture repeats what
+    was open at the end of an earlier one, so that is never more than once open. -#}
+{%- macro _open_transactions_gbase_capture(state) -%}
+select count(distinct records.transaction_id) as open_transactions
+from {{ state }} as records
+where
+    records.kind = 'open'
+    and records.capture_id = (
+        select max(captures.capture_id)
+        from {{ state }} as captures
+        where captures.kind = 'through'
+    )
+{%- endmacro -%}

@@ -28,12 +28,14 @@ EVENTS: Columns = {
 TABLE: Columns = {"id": "bigint", "note": "string"}
 
 # The relations, by name: all are declared, none is in the warehouse. Each format adds its own.
+FULL_EVENTS: Columns = {**EVENTS, "cdc_source": "string", "cdc_changed_columns": "array<string>"}
 DECLARED: dict[str, Columns] = {
     "undeclared": {},
     "untyped": {"id": None},
     "foreign": {"id": "number(9)"},
     "no_events": TABLE,
     "changes": {**EVENTS, **TABLE},
+    "all_changes": {**FULL_EVENTS, **TABLE},
     "unfinished": {k: v for k, v in EVENTS.items() if k != "cdc_before"} | dict(TABLE),
     "versions": {
         **TABLE,
@@ -148,8 +150,41 @@ MACROS = """
     for part in ("quarantine", "raw_counts")
     for name in ("tilde", "silent")
 )
+HEALTH: list[tuple[str, str]] = [
+    ("{}", "tables is empty"),
+    ("misspelt", "tables is not defined"),
+    ("all_changes", "tables is erp.all_changes"),
+    ("[{'changes': all_changes}]", "a table has no name: {'changes': "),
+    ("[all_changes]", "a table has no name: {'changes': "),
+    (
+        "[{'name': 'a', 'changes': all_changes}, {'name': 'a', 'changes': all_changes}]",
+        "two tables are named a\n",
+    ),
+    ("{'a': {'key': ['id']}}", "changes of the table a is missing"),
+    ("{'a': 'erp.changes'}", "changes of the table a is erp.changes"),
+    ("{'a': {'changes': all_changes, 'counts': 'c'}}", "counts of the table a is c"),
+    ("{'a': {'changes': all_changes, 'history': all_changes}}", "the table a has history"),
+    ("{'a': {'changes': all_changes, 'name': 'b'}}", "the table a has name"),
+    ("{'a': changes}", "erp.changes, changes of the table a, does not have change events"),
+    ("{'a': undeclared}", "neither exists nor has declared columns"),
+    ("{'a': {'changes': all_changes, 'key': ['nr']}}", "key names the column nr, which does not"),
+    ("{'a': {'changes': all_changes, 'key': 'id'}}", "key is id"),
+    (
+        "{'a': {'changes': all_changes, 'key': ['id'], 'null_keys': 'id'}}",
+        "null_keys is id",
+    ),
+    (
+        "{'a': {'changes': all_changes, 'quarantine': all_changes}}",
+        "all_changes, quarantine of the table a, has no reason, detail, raw",
+    ),
+    (
+        "{'a': {'changes': all_changes, 'counts': no_events}}",
+        "no_events, counts of the table a, has no raw_rows, used_rows",
+    ),
+]
 OTHERS: list[tuple[str, str, str]] = [
     *LOOKED_AT,
+    *(("health", given, said) for given, said in HEALTH),
     *(("current_state", given, said) for given, said in APPLIED),
     ("current_state", "changes, key=['id'], keep_deleted='yes'", "keep_deleted is yes"),
     ("current_state", "changes, key=['id'], keep_deleted=1", "keep_deleted is 1"),
@@ -242,6 +277,15 @@ CASES = [
         for materialized, said in (
             ("incremental", "is incremental, and nothing tells the rows that are new"),
             ("cdc_incremental", "is cdc_incremental, and nothing tells the rows that are new"),
+        )
+    ),
+    *(
+        WrongCall("health", "{'a': all_changes}", said, DECLARED, materialized)
+        for materialized, said in (
+            ("view", "is view, which does not keep what each run found"),
+            ("ephemeral", "is ephemeral, which does not keep"),
+            ("snapshot", "is snapshot, which does not keep"),
+            ("cdc_incremental', file_format='parquet", "is cdc_incremental, which does not keep"),
         )
     ),
     *(wrong for format_ in every_format() for wrong in wrongly_materialized(format_)),

@@ -18,7 +18,7 @@ import pytest
 from kit.formats import Case, Columns, Format, Row, every_format
 from kit.lake import write_parquet
 from kit.warehouse import Warehouse, install_package
-from simulation import apply_events, database, oracle, random_events
+from simulation import apply_events, database, gaps, oracle, random_events
 
 SEED = int(os.environ.get("SPARK_CDC_SEED", "0"))
 SCHEMA = "workloads"
@@ -39,6 +39,7 @@ HISTORY = {
     "cdc_ended_by": "string",
 }
 MOMENTS = 6  # of a history, by sequence and by time
+GAPS = dict.fromkeys((gaps.UPDATES, gaps.INSERTS, gaps.DELETES, gaps.MOVES), "bigint")
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
 
@@ -49,6 +50,8 @@ class Project:
     home: Path
     inputs: list[str] = field(default_factory=list)
     expected: dict[str, Columns] = field(default_factory=dict)
+    # entries of `health` as Jinja, and the rows that it should give
+    watched: dict[str, Row] = field(default_factory=dict)
 
     def model(self, name: str, call: str, columns: Columns, rows: Sequence[Row]) -> None:
         self.query(name, f"{{{{ {call} }}}}\n", columns, rows)
@@ -75,6 +78,13 @@ class Project:
         """Current state and history of change events in every form, with the expected rows."""
         key = list(table.key)
         kept_names = narrow(table)
+        given = f"'changes': {changes}, 'key': {key}, 'null_keys': {null_keys}"
+        counted = gaps.gaps(events, key, null_keys)
+        self.watched[f"{{'name': '{name}', {given}}}"] = {
+            "table_name": name,
+            "events": len(events),
+            **counted,
+        }
         state, history = "spark_cdc.current_state", "spark_cdc.history"
         if null_keys:
             changes += ", null_keys=true"
@@ -230,6 +240,9 @@ def cases(project: Project) -> None:
     project.null_keys("null_key", database.ORDERS, transactions=80, key_space=10)
     project.null_keys("null_in_keys", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     project.events("all_key", all_key, transactions=60, key_space=10)
+    call = f"spark_cdc.health([{', '.join(project.watched)}])"
+    columns = {"table_name": "string", "events": "bigint", **GAPS}
+    project.model("health", call, columns, list(project.watched.values()))
 
 
 @pytest.fixture(scope="module")

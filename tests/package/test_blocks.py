@@ -17,6 +17,7 @@ LANDING = "erp_landing"  # as the pages name it
 # Blocks to which other blocks refer, by these names.
 MODELS = {
     README: ("orders__log", "orders__changes", "orders", "orders__history"),
+    ROOT / "docs" / "health.md": ("orders__quarantine", "orders__counts"),
     ROOT / "docs" / "incremental.md": ("erp_log",),
     ROOT / "docs" / "formats" / "qlik_messages.md": ("erp_messages__orders", "erp_versions"),
 }

@@ -16,8 +16,10 @@ import pytest
 from kit.warehouse import INTERPRETED, PROFILES, QUICK, ROOT, DbtRun, Warehouse, conf, running
 
 SCHEMA = "spark_cdc"
+# The health of more tables needs more tables.
+WITHOUT = ("--exclude", "test_type:data", "demo__health")
 # A table of each format, without data tests.
-SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", "--exclude", "test_type:data")
+SOME = ("--select", "demo_orders__ct+", "demo_accounts__chunks+", *WITHOUT)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ def test_everything_is_built_and_every_contract_holds(built: DbtRun) -> None:
     assert {result["status"] for result in results} == {"success", "pass"}
 
 
+# Columns that differ from run to run.
+OF_THE_RUN = ("cdc_batch", "checked_at", "last_landed_at", "lag_seconds")
+
+
 def differences(
     warehouse: Warehouse, built: DbtRun, folder: Path, only: Collection[str] | None = None
 ) -> list[str]:
@@ -112,7 +118,7 @@ def differences(
     for name, node in tables(built).items():
         if only is not None and name not in only:
             continue
-        columns = [f"`{column}`" for column in node["columns"] if column != "cdc_batch"]
+        columns = [f"`{column}`" for column in node["columns"] if column not in OF_THE_RUN]
         names = ", ".join(columns)
         # an incremental model's rows are in a folder with the time of the run in its name
         *_, stored = sorted(folder.glob(name)) or sorted(folder.glob(f"{name}__cdc_[0-9]*"))
@@ -153,6 +159,97 @@ def test_a_table_format_gives_the_same_tables(
     assert not different, "\n".join(different)
 
 
+# Rows of demo__health by hand, from the comments of the seeds and the pages of the formats.
+HEALTH: dict[str, dict[str, Any]] = {
+    "orders": {
+        "cdc_source": "qlik_change_table",
+        "raw_rows": 27,
+        "used_rows": 21,
+        "no_op_rows": 0,
+        "quarantined_rows": 6,
+        "events": 14,
+        "reasons": {
+            "bad_change_seq": 1,
+            "operation_mismatch": 1,
+            "orphan_before_image": 1,
+            "sequence_conflict": 2,
+            "unknown_operation": 1,
+        },
+        "last_commit_at": "2026-03-02 09:20:00",
+        "orphaned_before_images": 1,
+        "updates_of_unknown_keys": 0,
+        "inserts_over_existing_keys": 0,
+        "deletes_of_unknown_keys": 0,
+        "moves_without_before_image": 0,
+        "events_with_unknown_columns": 0,
+        "open_transactions": None,
+        "waiting_rows": 0,
+        "examples": 6,
+    },
+    "accounts": {
+        "cdc_source": "gbase_capture",
+        "raw_rows": 21,
+        "quarantined_rows": 5,
+        "reasons": dict.fromkeys(
+            (
+                *("bad_value", "no_begin", "orphan_before_image"),
+                *("truncated_record", "unknown_record_type"),
+            ),
+            1,
+        ),
+        "orphaned_before_images": 1,
+        # the next session commits the transaction that was open
+        "open_transactions": 0,
+        # there is an update without a before image
+        "moves_without_before_image": None,
+    },
+    "users": {
+        "cdc_source": "netiq_event_log",
+        "raw_rows": None,
+        "quarantined_rows": 12,
+        "orphaned_before_images": 0,
+        "updates_of_unknown_keys": 0,
+        "inserts_over_existing_keys": 0,
+        # of a row that was never seen
+        "deletes_of_unknown_keys": 1,
+        "waiting_rows": None,
+        "examples": 12,
+    },
+    "articles": {
+        "cdc_source": "db2_log_table",
+        "events": 9,
+        "reasons": None,
+        "quarantined_rows": None,
+        "updates_of_unknown_keys": None,
+        "moves_without_before_image": None,
+        "examples": None,
+    },
+}
+
+
+def test_health_of_the_demo(warehouse: Warehouse, built: DbtRun) -> None:
+    special = {
+        "reasons": "to_json(quarantined_by_reason)",
+        "last_commit_at": "date_format(last_commit_at, 'yyyy-MM-dd HH:mm:ss')",
+        "examples": "size(examples)",
+    }
+    names = list(HEALTH["orders"])
+    columns = ", ".join(special.get(name, name) for name in names)
+    rows = warehouse.sql(f"select table_name, {columns} from {SCHEMA}.demo__health")
+    found = {table: dict(zip(names, values, strict=True)) for table, *values in rows}
+    assert found.keys() == HEALTH.keys() and len(rows) == len(found)
+    for row in found.values():
+        row["reasons"] = row["reasons"] and json.loads(row["reasons"])
+    for table, expected in HEALTH.items():
+        assert {name: found[table][name] for name in expected} == expected, table
+    (line,) = warehouse.sql(
+        "select count(distinct checked_at), min(checked_at <= now()),"
+        " min(last_landed_at between checked_at and now()), min(lag_seconds > 0),"
+        f" max(size(filter(examples, one -> one.raw is null))) from {SCHEMA}.demo__health"
+    )
+    assert line == (1, True, True, True, 0)
+
+
 def version_in(folder: Path) -> str:
     """The version of the PySpark that is installed in a folder."""
     (pyspark,) = distributions(name="pyspark", path=[str(folder)])
@@ -160,7 +257,7 @@ def version_in(folder: Path) -> str:
 
 
 # The nodes for a Spark without Arrow table functions: all except streams of GBase.
-CHANGE_TABLES = ("--select", "demo_orders__ct+", "--exclude", "test_type:data")
+CHANGE_TABLES = ("--select", "demo_orders__ct+", *WITHOUT)
 
 
 @pytest.mark.slow

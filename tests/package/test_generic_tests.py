@@ -75,6 +75,21 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
         f" ('insert', 's5', 's5', {REST}), ('insert', 's6', null, {REST})",
     ),
     "half_events": ({"cdc_operation": "string", "cdc_before": "int"}, ""),
+    "health": (
+        {
+            "table_name": "string",
+            "checked_at": "timestamp",
+            "lag_seconds": "bigint",
+            "quarantined_rows": "bigint",
+            "raw_rows": "bigint",
+        },
+        # a bad row of an earlier run; limits are reached; nothing is known
+        "('earlier', timestamp '2026-01-01 00:00:00', 99, 9, 9),"
+        " ('late', timestamp '2026-01-02 00:00:00', 11, 1, 10),"
+        " ('bad', timestamp '2026-01-02 00:00:00', 10, 2, 10),"
+        " ('unknown', timestamp '2026-01-02 00:00:00', null, null, null),"
+        " ('empty', timestamp '2026-01-02 00:00:00', null, 0, 0)",
+    ),
     "problems__history": (
         HISTORY,
         "(1, '', '1', null, true, null), (3, '', '1', '2', true, null),"
@@ -126,6 +141,19 @@ CASES: list[GenericTest] = [
     ("events", "is_change_events", {}, []),
     ("no_events", "is_change_events", {}, ["s1", "s2", "s5", "s6", "s~4"]),
     ("half_events", "is_change_events", {}, sorted(SHAPE)),
+    (
+        "health",
+        "health_is_good",
+        {"at_most": {"lag_seconds": 10, "quarantined_share": 0.1}},
+        ["bad", "late"],
+    ),
+    ("health", "health_is_good", {"at_most": {"lag_seconds": 11}}, []),
+    (
+        "health",
+        "health_is_good",
+        {"at_most": {"quarantined_rows": 0}, "config": {"where": "table_name <> 'bad'"}},
+        ["late"],
+    ),
 ]
 
 
@@ -235,6 +263,18 @@ def test_files_without_the_moment_are_skipped(
     ((plan,),) = warehouse.sql(f"explain {code_of(results, number)}")
     pushed = "Or(IsNull(cdc_valid_from),LessThanOrEqual(cdc_valid_from,2024-05-01T11:00:00Z))"
     assert f"PushedFilters: [{pushed}" in plan
+
+
+def test_a_number_above_its_limit_is_told(
+    warehouse: Warehouse, results: dict[str, dict[str, Any]]
+) -> None:
+    number = next(number for number, case in enumerate(CASES) if case[1] == "health_is_good")
+    code = code_of(results, number)
+    rows = warehouse.sql(f"select table_name, column_name, value, threshold from ({code})")
+    assert sorted(rows) == [
+        ("bad", "quarantined_share", 0.2, 0.1),
+        ("late", "lag_seconds", 11.0, 10.0),
+    ]
 
 
 def test_hint_names_possible_errors(

@@ -270,7 +270,7 @@ def test_functions_run_in_the_python_of_the_workers(
 def test_the_demo_has_the_same_result(
     cluster: Cluster, on_cluster: Warehouse, warehouse: Warehouse, built: DbtRun
 ) -> None:
-    chosen = ["--select", "demo_orders__ct+", "--exclude", "test_type:data"]
+    chosen = ["--select", "demo_orders__ct+", "--exclude", "test_type:data", "demo__health"]
     made = on_cluster.dbt(ROOT, "build", *chosen, profiles=PROFILES).results()
     parquet = warehouse.home / "server" / "warehouse" / "spark_cdc.db"
     assert on_cluster.sql("set spark.master") == [("spark.master", cluster.url)]

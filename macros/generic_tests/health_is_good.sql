@@ -1,0 +1,57 @@
+{#- No number of the last run of health is above its limit. See _generic_tests.yml. -#}
+{%- test health_is_good(model, at_most) -%}
+{%- if execute and spark_cdc._test_is_untold(model) -%}
+{{ spark_cdc._untold(model) }}
+{%- elif execute -%}
+{%- set limits = spark_cdc._health_limits(at_most) -%}
+with last_rows as (
+    select *
+    from {{ model }}
+    where checked_at = (select max(checked_at) from {{ model }})
+),
+
+numbers as (
+    select
+        table_name,
+        checked_at,
+        inline(
+            array(
+                {%- for name, limit in limits.items() %}
+                named_struct(
+                    'column_name', '{{ name }}',
+                    'value', cast({{ 'try_divide(quarantined_rows, raw_rows)' if name == 'quarantined_share' else name }} as double),
+                    'threshold', cast({{ limit }} as double)
+                ){{ ',' if not loop.last }}
+                {%- endfor %}
+            )
+        )
+    from last_rows
+)
+
+-- NULL is above no limit
+select * from numbers
+where value > threshold
+{%- endif -%}
+{%- endtest -%}
+
+{#- The limits, a dict of the name of a column -> number, as they were given. -#}
+{%- macro _health_limits(at_most) -%}
+    {%- set accepted = [
+        'raw_rows', 'used_rows', 'no_op_rows', 'quarantined_rows', 'events', 'lag_seconds', 'orphaned_before_images',
+        'updates_of_unknown_keys', 'inserts_over_existing_keys', 'deletes_of_unknown_keys', 'moves_without_before_image',
+        'events_with_unknown_columns', 'open_transactions', 'waiting_rows', 'quarantined_share'
+    ] -%}
+    {%- set example = 'health_is_good: {arguments: {at_most: {lag_seconds: 3600, quarantined_share: 0.01}}}' -%}
+    {%- if at_most is not mapping or not at_most -%}
+        {{ spark_cdc._stop(
+            'health_is_good', 'at_most is ' ~ ('not defined' if at_most is undefined else at_most or 'empty'),
+            'a dict of the name of a column -> the greatest number that is good', example
+        ) }}
+    {%- endif -%}
+    {%- for name, limit in at_most.items() if name not in accepted or limit is not number or limit is boolean -%}
+        {{ spark_cdc._stop(
+            'health_is_good', 'at_most has ' ~ name ~ ': ' ~ limit, 'a number for each of ' ~ accepted | join(', '), example
+        ) }}
+    {%- endfor -%}
+    {{ return(at_most) }}
+{%- endmacro -%}

@@ -1,0 +1,159 @@
+{#- What `health` reads without an order: events, counts, quarantine. -#}
+
+{#- CTEs to `of_events`. -#}
+{%- macro _health_events(tables) -%}
+    {%- set selects = [] -%}
+    {%- for one in tables -%}{%- do selects.append(spark_cdc._health_events_of(one)) -%}{%- endfor -%}
+events as (
+    {{ selects | join('\nunion all\n') | indent(4) }}
+),
+
+-- cdc_batch is the time of a run, where the events are of this package; a clock that went back gives it a +
+of_events as (
+    select
+        table_name,
+        max(cdc_source) as cdc_source,
+        count(*) as events,
+        max(cdc_commit_at) as last_commit_at,
+        max(
+            case
+                when cdc_batch rlike '^[0-9-]{10}T[0-9:.]+Z[+]*$'
+                    then try_cast(substring_index(cdc_batch, '+', 1) as timestamp)
+            end
+        ) as last_landed_at,
+        count_if(has_unknown_columns) as events_with_unknown_columns,
+        count_if(moves_without_before_image) as moves_without_before_image,
+        count_if(updates_without_key) as updates_without_key
+    from events
+    group by table_name
+)
+{%- endmacro -%}
+
+{#- The events of one table. An update without a before image moves its row if the source says that the key changed. Without
+    that either, nobody knows. -#}
+{%- macro _health_events_of(one) -%}
+    {%- set key, changed, unknown = one.table.key if one.table else [], [], [] -%}
+    {%- for name in key -%}
+        {%- set is_unknown = 'cdc_before is null' if one.table.null_keys else 'cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
+        {%- do unknown.append(is_unknown) if is_unknown not in unknown -%}
+        {%- do changed.append(
+            '(exists(cdc_changed_columns, changed -> lower(changed) = ' ~ spark_cdc._literal(name | lower) ~ ') and ' ~ is_unknown ~ ')'
+        ) -%}
+    {%- endfor -%}
+select
+    {{ spark_cdc._literal(one.name) }} as table_name,
+    cdc_source,
+    cdc_commit_at,
+    {{ 'cdc_batch' if one.has_batch else 'cast(null as string) as cdc_batch' }},
+    cdc_present_columns is not null as has_unknown_columns,
+    {%- if key %}
+    cdc_operation = 'update' and (
+        {{ changed | join('\nor ') | indent(8) }}
+    ) as moves_without_before_image,
+    cdc_operation = 'update' and cdc_changed_columns is null and (
+        {{ unknown | join('\nor ') | indent(8) }}
+    ) as updates_without_key
+    {%- else %}
+    false as moves_without_before_image,
+    false as updates_without_key
+    {%- endif %}
+from {{ one.changes }}
+{%- endmacro -%}
+
+{#- CTEs to `of_counts`, `of_streams` and `of_quarantine`. -#}
+{%- macro _health_raw_rows(tables) -%}
+    {%- set counts, streams, quarantines = [], [], [] -%}
+    {%- for one in tables -%}
+        {%- set name = spark_cdc._literal(one.name) -%}
+        {%- if one.counts -%}
+            {%- do counts.append(
+                'select\n    ' ~ name ~ ' as table_name,\n    raw_rows,\n    used_rows,\n    no_op_rows,\n    quarantined_rows\nfrom '
+                ~ one.counts
+            ) -%}
+        {%- endif -%}
+        {%- if one.open_transactions -%}
+            {%- do streams.append(
+                'select\n    ' ~ name ~ ' as table_name,\n    open_transactions\nfrom (\n    '
+                ~ one.open_transactions | trim | indent(4) ~ '\n) as open_records'
+            ) -%}
+        {%- endif -%}
+        {%- if one.quarantine -%}
+            {%- do quarantines.append(
+                'select\n    ' ~ name ~ ' as table_name,\n    cdc_source,\n    reason,\n    detail,\n    raw\nfrom ' ~ one.quarantine
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+of_counts as (
+    {{ spark_cdc._health_union(counts, {
+        'table_name': 'string',
+        'raw_rows': 'bigint',
+        'used_rows': 'bigint',
+        'no_op_rows': 'bigint',
+        'quarantined_rows': 'bigint',
+    }) | indent(4) }}
+),
+
+of_streams as (
+    {{ spark_cdc._health_union(streams, {'table_name': 'string', 'open_transactions': 'bigint'}) | indent(4) }}
+),
+
+quarantined as (
+    {{ spark_cdc._health_union(quarantines, {
+        'table_name': 'string',
+        'cdc_source': 'string',
+        'reason': 'string',
+        'detail': 'string',
+        'raw': 'string',
+    }) | indent(4) }}
+),
+
+reasons as (
+    select
+        table_name,
+        reason,
+        max(cdc_source) as cdc_source,
+        count(*) as entries
+    from quarantined
+    group by table_name, reason
+),
+
+-- Spark keeps only the first three of each part of the rows
+examples as (
+    select *
+    from (
+        select
+            *,
+            row_number() over (
+                partition by table_name, reason
+                order by detail, raw
+            ) as place
+        from quarantined
+    ) as places
+    where place <= 3
+),
+
+examples_of_tables as (
+    select
+        table_name,
+        array_sort(collect_list(struct(reason, detail, left(raw, {{ spark_cdc._health_raw_length() }}) as raw))) as examples
+    from examples
+    group by table_name
+),
+
+of_quarantine as (
+    select
+        reasons.table_name,
+        max(reasons.cdc_source) as cdc_source,
+        map_from_entries(array_sort(collect_list(struct(reasons.reason, reasons.entries)))) as entries,
+        any_value(examples_of_tables.examples) as examples
+    from reasons
+    inner join examples_of_tables
+        on reasons.table_name = examples_of_tables.table_name
+    group by reasons.table_name
+)
+{%- endmacro -%}
+
+{#- The number of characters of a raw row in an example. -#}
+{%- macro _health_raw_length() -%}
+    {{ return(2000) }}
+{%- endmacro -%}
