@@ -11,8 +11,8 @@ from health.checked import HOUR, NOW, FakeLake, checked
 # The columns of a health model, with a value for each.
 COLUMNS = """
     t.name as table_name, 'qlik_change_table' as cdc_source,
-    timestamp'2026-05-01 00:00:00Z' + make_interval(0, 0, 0, t.run) as checked_at,
-    1000 + t.run as raw_rows, 900L as used_rows, 60L as no_op_rows, 40L as quarantined_rows,
+    timestamp_seconds(1777593600 + 86400 * t.run) as checked_at,
+    1000L + t.run as raw_rows, 900L as used_rows, 60L as no_op_rows, 40L as quarantined_rows,
     870L as events, map('late', 10L, 'early', 30L) as quarantined_by_reason,
     timestamp'2026-04-30 23:00:00Z' as last_commit_at, cast(null as timestamp) as last_landed_at,
     3600L as lag_seconds, 1L as orphaned_before_images, 2L as updates_of_unknown_keys,
@@ -36,11 +36,11 @@ def test_a_server_answers_the_query(warehouse: Warehouse) -> None:
 
     warehouse.sql(
         "create schema if not exists health_test",
-        "create or replace view health_test.`the ``health` as select"
+        "create or replace view health_test.health as select"
         f" {COLUMNS} from values ('b', 0L), ('b', 2L), ('b', 1L), ('a', 1L), (null, 5L)"
         " as t(name, run)",
     )
-    found = tables(Server(), "`health_test`.`the ``health`", 2)
+    found = tables(Server(), "`health_test`.`health`", 2)
     assert [table.name for table in found] == [None, "a", "b"]
     assert found[2] == Table(
         "b",
