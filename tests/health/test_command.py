@@ -182,7 +182,7 @@ def test_a_file_that_cannot_be_written(project: Path) -> None:
     with pytest.raises(Failure, match=r"health.html cannot be written: No such file or directory"):
         run(project, FakeLake(), "--html", str(project / "nowhere" / "health.html"))
     for folder in (str(project), "", "/"):
-        with pytest.raises(Failure, match="is a folder; for example: --html health.html"):
+        with pytest.raises(Failure, match=r"is a folder; for example: --html health.html"):
             run(project, FakeLake(), "--html", folder)
     assert list(project.iterdir()) == []
 
