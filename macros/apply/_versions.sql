@@ -12,7 +12,8 @@
 
     An `increment` is about some keys only. Its `effects` is a relation of their effects and of the truncates, as
     _effects_on_affected_keys makes it. `is_plain` says whether all these keys are plain. Then the steps for complex keys are
-    left out, since planning them takes longer than a small increment runs. -#}
+    left out, since planning them takes longer than a small increment runs. For plain keys `has_truncates` says
+    whether there are truncates. -#}
 {%- macro _versions(changes, table, granularity, increment=none) -%}
     {%- set group, windows = spark_cdc._effect_group(table), spark_cdc._effect_windows(table) -%}
     {%- set same_key = [] -%}
@@ -21,32 +22,25 @@
         {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'complex_keys.' ~ column) -%}
     {%- endfor -%}
     {%- set is_plain = increment is not none and increment.is_plain -%}
+    {%- set has_truncates = not is_plain or increment.has_truncates -%}
 {%- if increment is none -%}
 {{ spark_cdc._effects(changes, table) }},
 {%- else -%}
-with effects as (
-    select * except (cdc_is_effect, cdc_from, cdc_stored)
-    from {{ increment.effects }}
-    where cdc_is_effect and cdc_operation <> 'truncate'
-),
+{{ spark_cdc._effects_of_increment(increment.effects) }},
+{%- endif %}
+{%- if has_truncates %}
+
+{{ spark_cdc._truncates('changes' if increment is none else increment.effects, increment is not none) }},
 {%- endif %}
 {%- if not is_plain %}
 
--- the truncates in order, as one array: a handful, and most often none
-truncates as (
-    select
-        array_sort(
-            collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
-        ) as cdc_list
-    from {{ 'changes' if increment is none else increment.effects }}
-    where {{ 'cdc_is_effect and ' if increment is not none }}cdc_operation = 'truncate'
-),
+-- Complex keys: a transaction both adds and removes a row of the key, or an event does not carry the whole row. Or a
+-- transaction has an effect on the key and then truncates the table. If two keys share a hash, the other one is
+-- treated as complex too, which is slower but also right.
+{{ spark_cdc._narrow_effects(table) }},
 
--- Complex keys: a transaction both adds and removes a row of the key, or an event does not carry the whole row, or
--- the table was truncated. If two keys share a hash, the other one is treated as complex too, which is slower but
--- also right.
 complex_transactions as (
-    {{ spark_cdc._complex_transactions(table, 'effects', '(select size(cdc_list) > 0 from truncates)') | indent(4) }}
+    {{ spark_cdc._complex_transactions(table, 'narrow_effects', 'cdc_is_truncated') | indent(4) }}
 ),
 
 complex_keys as (
@@ -64,7 +58,7 @@ plain_effects as (
 ),
 {%- endif %}
 
-{{ spark_cdc._plain_intervals(table, granularity, windows, 'effects' if is_plain else 'plain_effects') }},
+{{ spark_cdc._plain_versions(table, granularity, windows, 'effects' if is_plain else 'plain_effects', has_truncates) }},
 {%- if not is_plain %}
 
 -- Complex keys.
@@ -78,7 +72,7 @@ complex_effects as (
 {{ spark_cdc._complex_counts(windows) }},
 
 {{ spark_cdc._complex_rows(table, windows) }},
-{{ spark_cdc._complex_intervals(table, granularity, windows) }},
+{{ spark_cdc._complex_versions(table, granularity, windows) }},
 {%- endif %}
 
 versions as (
@@ -89,8 +83,7 @@ versions as (
         cdc_begin,
         cdc_end,
         cdc_is_last
-    from plain_intervals
-    where cdc_begins
+    from plain_versions
     {%- if not is_plain %}
     union all
     select
@@ -98,19 +91,9 @@ versions as (
         {{ 'cdc_row.' if name not in table.key }}{{ spark_cdc._quote(name) }},
         {%- endfor %}
         cdc_begin,
-        case
-            when cdc_next_step is null then cdc_next_truncate
-            when cdc_next_truncate is null then cdc_next_step
-            {%- if granularity == 'commit' %}
-            when cdc_next_truncate.cdc_commit_sequence < cdc_next_step.cdc_commit_sequence then cdc_next_truncate
-            {%- else %}
-            when cdc_next_truncate < cdc_next_step then cdc_next_truncate
-            {%- endif %}
-            else cdc_next_step
-        end as cdc_end,
+        cdc_end,
         cdc_is_last
-    from intervals
-    where (cdc_begins or cdc_continues) and not cdc_goes_on
+    from complex_versions
     {%- endif %}
 )
 {%- endmacro -%}

@@ -167,6 +167,26 @@ from changes
 where cdc_operation = 'truncate'
 {%- endmacro -%}
 
+{#- CTE of the effects in `relation`, which _effects_on_affected_keys made. -#}
+{%- macro _effects_of_increment(relation) -%}
+with effects as (
+    select * except (cdc_is_effect, cdc_from, cdc_stored)
+    from {{ relation }}
+    where cdc_is_effect and cdc_operation <> 'truncate'
+)
+{%- endmacro -%}
+
+{#- The transactions in `relation` that make a key complex. -#}
+{%- macro _complex_transactions_of_increment(table, relation) -%}
+{{ spark_cdc._effects_of_increment(relation) }},
+
+{{ spark_cdc._truncates(relation, true) }},
+
+{{ spark_cdc._narrow_effects(table) }}
+
+{{ spark_cdc._complex_transactions(table, 'narrow_effects', 'cdc_is_truncated') }}
+{%- endmacro -%}
+
 {#- The model's rows of the affected keys. A row that is open where the new events of its key begin is an effect. Its
     position is just before these events, and after every truncate that it survived. Its own position is in cdc_place, where
     `_begin_of` finds it again. -#}

@@ -67,11 +67,12 @@
     {%- do run_query(
         'create table ' ~ effects ~ ' using parquet as\n' ~ spark_cdc._effects_on_affected_keys(run, changes, affected_keys, columns, prune)
     ) -%}
-    {#- asked first: Spark needs longer to plan the SQL for complex keys than to run it -#}
-    {%- set not_plain = run_query(spark_cdc._complex_transactions(
+    {#- asked first: Spark needs longer to plan the SQL for complex keys than to run it; truncates are rare -#}
+    {%- set is_quick = run_query(spark_cdc._complex_transactions(
         table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "cdc_operation = 'truncate'"
-    ) ~ '\nlimit 1') -%}
-    {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': not_plain | length == 0}) -%}
+    ) ~ '\nlimit 1') | length == 0 -%}
+    {%- set is_plain = is_quick or run_query(spark_cdc._complex_transactions_of_increment(table, effects) ~ '\nlimit 1') | length == 0 -%}
+    {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': is_plain, 'has_truncates': not is_quick}) -%}
     {%- set existing -%}
 select
     cdc_stored.*,

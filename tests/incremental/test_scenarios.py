@@ -5,12 +5,21 @@ from __future__ import annotations
 import pytest
 from kit.warehouse import Warehouse
 
-from incremental.scenarios import applying, columns, dependencies, logs, reading, stopping
+from incremental.scenarios import (
+    applying,
+    columns,
+    dependencies,
+    logs,
+    reading,
+    reloads,
+    stopping,
+)
 from incremental.stepping import Stepping
 
 SCENARIOS = [
     *reading.SCENARIOS,
     *applying.SCENARIOS,
+    *reloads.SCENARIOS,
     *columns.SCENARIOS,
     *dependencies.SCENARIOS,
     *logs.SCENARIOS,

@@ -25,7 +25,7 @@ from simulation.database import (
     Workload,
     generate,
 )
-from simulation.random_events import event_columns, random_events
+from simulation.random_events import event_columns, random_events, reloaded_events
 
 Row = dict[str, Any]
 
@@ -364,3 +364,26 @@ def test_unexpected_events_are_typed() -> None:
         if present is not None:
             assert set(POSITIONS.key) <= set(present)
             assert all(event[n] is None for n in POSITIONS.columns if n not in present)
+
+
+@pytest.mark.parametrize("truncates", [1, 8, 9])
+def test_a_table_is_loaded_again_and_again(truncates: int) -> None:
+    """Rows survive the truncate of a load, are changed by it, or end with it."""
+    events = reloaded_events(random.Random(5), POSITIONS, truncates=truncates)
+    truncating = [one for one in events if one["cdc_operation"] == "truncate"]
+    assert len(truncating) == truncates
+    commits = {one["cdc_commit_sequence"] for one in truncating}
+    rows = apply_events.history(events, POSITIONS.key)
+    survived = [
+        row
+        for row in rows
+        for commit in commits
+        if row["cdc_valid_from_sequence"] < commit < (row["cdc_valid_to_sequence"] or "9")
+    ]
+    ended_by = Counter(
+        row["cdc_ended_by"] for row in rows if row["cdc_valid_to_sequence"] in commits
+    )
+    assert len(survived) > 3
+    assert min(ended_by["truncate"], ended_by["load"]) > 3
+    # a truncate after other events of its transaction
+    assert truncates == 1 or {one["cdc_sequence"] for one in truncating} - commits

@@ -125,6 +125,13 @@ class Project:
         self.input(name, {c: columns[c] for c in columns if c in events[0]}, events)
         self.applied(name, table, f"source('inputs', '{name}')", events)
 
+    def reloaded(self, name: str, table: database.Table, truncates: int) -> None:
+        """A case of a table that is loaded again and again, in every form."""
+        rng = random.Random(f"{SEED} {name}")
+        events = random_events.reloaded_events(rng, table, truncates=truncates)
+        self.input(name, random_events.event_columns(table), events)
+        self.applied(name, table, f"source('inputs', '{name}')", events)
+
     def null_keys(self, name: str, table: database.Table, **options: Any) -> None:
         """The same with null as a value of keys: each key column is null in some rows."""
         events = random_events.random_events(random.Random(f"{SEED} {name}"), table, **options)
@@ -240,6 +247,10 @@ def cases(project: Project) -> None:
     project.null_keys("null_key", database.ORDERS, transactions=80, key_space=10)
     project.null_keys("null_in_keys", database.POSITIONS, transactions=80, key_space=10, sparse=0.2)
     project.events("all_key", all_key, transactions=60, key_space=10)
+    # with 8 truncates most keys are plain, with 9 none is
+    project.reloaded("loaded_once", database.ORDERS, truncates=1)
+    project.reloaded("loaded_8_times", database.POSITIONS, truncates=8)
+    project.reloaded("loaded_9_times", database.ORDERS, truncates=9)
     call = f"spark_cdc.health([{', '.join(project.watched)}])"
     columns = {"table_name": "string", "events": "bigint", **GAPS}
     project.model("health", call, columns, list(project.watched.values()))

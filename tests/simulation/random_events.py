@@ -9,7 +9,7 @@ no value in a column that is not carried, no sequence twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -53,19 +53,90 @@ def random_events(
     events: list[Event] = []
     for _ in range(transactions):
         first = len(events)
-        commit_at = datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(
-            seconds=rng.randint(0, 9), microseconds=rng.choice((0, 10_000, 123_456))
-        )
+        commit_at = _commit_at(rng)
         for _ in range(rng.choice((1, 1, 2, 3, 6))):
             operation = rng.choices(list(OPERATIONS), list(OPERATIONS.values()))[0]
             events.append(_event(rng, table, keys, operation, sparse))
-        header = {
-            "cdc_commit_sequence": f"{first:06d}",
-            "cdc_commit_at": None if rng.random() < 0.2 else commit_at,
-            "cdc_transaction_id": None if rng.random() < 0.2 else f"t{first % 7}",
-        }
-        for number, event in enumerate(events[first:], start=first):
-            event.update({"cdc_sequence": f"{number:06d}", **header})
+        _commit(rng, events, first, commit_at)
+    return _ordered(rng, table, events, shuffle)
+
+
+def reloaded_events(
+    rng: random.Random,
+    table: Table = ORDERS,
+    *,
+    truncates: int,
+    transactions: int = 60,
+    key_space: int = 60,
+    sparse: float = 0.02,
+) -> list[Event]:
+    """Change events of a table with this many truncates, most of which begin a full load.
+
+    A load has rows as they were, other rows, and misses some. There are also truncates with
+    nothing between, and truncates inside a transaction. Most transactions name a key once.
+    """
+    keys = slots(table, key_space)
+    rows: dict[Slot, Values] = {}  # the last row that was written to each key
+
+    def event(operation: str, slot: Slot) -> Event:
+        made = _event(rng, table, [slot], operation, sparse)
+        if operation == "move":
+            made["cdc_before"] = _row(rng, table, rng.choice(keys))
+        if slot in rows and rng.random() < 0.6:
+            present = made["cdc_present_columns"] or list(table.columns)
+            made.update({name: rows[slot][name] for name in present})
+        if made["cdc_present_columns"] is None:
+            rows[slot] = {name: made[name] for name in table.columns}
+        return made
+
+    def some(most: int, operations: Sequence[str]) -> list[Event]:
+        return [
+            event(rng.choice(operations), rng.choice(keys)) for _ in range(rng.randint(0, most))
+        ]
+
+    changes = ("insert", "update", "update", "update", "move", "delete")
+    truncate = _event(rng, table, keys, "truncate", sparse)
+    kinds = ("load", "within", "load", "again", "load", "alone")
+    where: dict[int, list[str]] = {number: [] for number in range(transactions)}
+    for number in range(truncates):
+        where[rng.randrange(transactions)].append(kinds[number % len(kinds)])
+    made: list[list[Event]] = []
+    for number in range(transactions):
+        for kind in where[number]:
+            before = some(3, changes) if kind == "within" else []
+            if kind == "again" and made:
+                before = made.pop()
+            loaded = [] if kind == "alone" else rng.sample(keys, rng.randint(1, len(keys)))
+            loads = [event("load", slot) for slot in loaded]
+            made.append([*before, dict(truncate), *loads, *some(2, changes)])
+        made.append(some(6, changes))
+    events: list[Event] = []
+    for transaction in made:
+        first = len(events)
+        events += transaction
+        _commit(rng, events, first, _commit_at(rng))
+    return _ordered(rng, table, events, shuffle=True)
+
+
+def _commit_at(rng: random.Random) -> datetime:
+    return datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(
+        seconds=rng.randint(0, 9), microseconds=rng.choice((0, 10_000, 123_456))
+    )
+
+
+def _commit(rng: random.Random, events: list[Event], first: int, commit_at: datetime) -> None:
+    """Give the events from the number ``first`` on their positions in the log."""
+    header = {
+        "cdc_commit_sequence": f"{first:06d}",
+        "cdc_commit_at": None if rng.random() < 0.2 else commit_at,
+        "cdc_transaction_id": None if rng.random() < 0.2 else f"t{first % 7}",
+    }
+    for number, event in enumerate(events[first:], start=first):
+        event.update({"cdc_sequence": f"{number:06d}", **header})
+
+
+def _ordered(rng: random.Random, table: Table, events: list[Event], shuffle: bool) -> list[Event]:
+    """The events with their columns in order."""
     order = list(event_columns(table))
     events = [{name: event[name] for name in order} for event in events]
     if shuffle:
