@@ -29,37 +29,36 @@ summed as (
 ),
 
 listed as (
-    select /*+ broadcast(truncates) */
-        summed.*,
-        cdc_list
+    select
+        *,
+        (select cdc_list from truncates) as cdc_truncate_list
     from summed
-    cross join truncates
 ),
 
 -- The number of truncates before this event, before its transaction, and before the next transaction. A truncate
 -- sets every count to 0: it subtracts a huge number, after which the count is at least 0 again (rule 6).
 effects_with_truncates as (
     select
-        * except (cdc_list),
+        * except (cdc_truncate_list),
         case
-            when size(cdc_list) > 0
-                then {{ spark_cdc._count_truncates('cdc_list') | indent(16) }}
+            when (select size(cdc_list) > 0 from truncates)
+                then {{ spark_cdc._count_truncates('cdc_truncate_list') | indent(16) }}
             else named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0)
-        end as cdc_counts
+        end as cdc_truncates
     from listed
 ),
 
 gapped as (
     select
-        * except (cdc_sum, cdc_counts),
+        * except (cdc_sum, cdc_truncates),
         cdc_sum
-        - cast(1000000000000 as bigint) * (cdc_counts.here - cdc_counts.before_transaction) as cdc_sum,
+        - cast(1000000000000 as bigint) * (cdc_truncates.here - cdc_truncates.before_transaction) as cdc_sum,
         cdc_sum
         - cast(1000000000000 as bigint)
-        * (cdc_counts.after_transaction - cdc_counts.before_transaction) as cdc_sum_at_end,
-        cdc_counts.here as cdc_truncates,
-        cdc_counts.before_transaction as cdc_truncates_before,
-        cdc_counts.after_transaction as cdc_truncates_after
+        * (cdc_truncates.after_transaction - cdc_truncates.before_transaction) as cdc_sum_at_end,
+        cdc_truncates.here as cdc_truncates_here,
+        cdc_truncates.before_transaction as cdc_truncates_before,
+        cdc_truncates.after_transaction as cdc_truncates_after
     from effects_with_truncates
 ),
 
@@ -133,5 +132,42 @@ counted as (
         greatest(0, cdc_sum - cdc_row_delta + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
     from counts
+)
+{%- endmacro -%}
+
+{#- Three numbers of truncates in the sorted array `list`, as a struct: at or before the event, before its transaction, and
+    at or before the end of its transaction. It is found by halving, so a table that is truncated every day costs no more: up
+    to 2^24 truncates in 25 steps. -#}
+{%- macro _count_truncates(list) -%}
+    {%- set counts = {
+        'here': '(
+                candidate.cdc_commit_sequence,
+                candidate.cdc_sequence
+            ) <= (cdc_commit_sequence, cdc_sequence)',
+        'before_transaction': 'candidate.cdc_commit_sequence
+            < cdc_commit_sequence',
+        'after_transaction': 'candidate.cdc_commit_sequence
+            <= cdc_commit_sequence',
+    } -%}
+aggregate(
+    transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
+    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
+    (found, step) -> named_struct(
+        {%- for count, condition in counts.items() %}
+        {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}
+        '{{ count }}', found.{{ count }} + if(
+            {{ candidate }} is not null
+            and {{ condition | replace('candidate', candidate) }},
+            step,
+            0
+        ),
+        {%- endfor %}
+        'list', found.list
+    ),
+    found -> named_struct(
+        {%- for count in counts %}
+        '{{ count }}', found.{{ count }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )
 )
 {%- endmacro -%}

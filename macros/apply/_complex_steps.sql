@@ -66,9 +66,10 @@ effects_with_outcome as (
 )
 {%- endmacro -%}
 
-{#- CTEs to `complex_versions`: the steps of a key, and what ends each. -#}
-{%- macro _complex_versions(table, granularity, windows) -%}
+{#- CTEs to `intervals`: the steps of a key, and what ends each. -#}
+{%- macro _complex_intervals(table, granularity, windows) -%}
     {%- set row_window, transaction_window, so_far, whole = windows.row, windows.transaction, windows.so_far, windows.whole -%}
+    {%- set truncates = '(select cdc_list from truncates)' -%}
 {% if granularity == 'commit' %}
 -- One row for each key and transaction: the row with the last value, or else the last row. It also has the other
 -- effects of the transaction on the key.
@@ -89,14 +90,14 @@ transactions as (
             {{ transaction_window | indent(12) }}
             {{ whole }}
         ) as cdc_row_found,
-        last_value(cdc_exists_after and cdc_truncates = cdc_truncates_after) over (
+        last_value(cdc_exists_after and cdc_truncates_here = cdc_truncates_after) over (
             {{ transaction_window | indent(12) }}
             {{ whole }}
         ) as cdc_exists_at_end,
         last_value(
             case
-                when cdc_exists_after then struct(false as cdc_taken, cdc_truncates, cdc_event)
-                when cdc_takes_away then struct(true as cdc_taken, cdc_truncates, cdc_event)
+                when cdc_exists_after then struct(false as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
+                when cdc_takes_away then struct(true as cdc_taken, cdc_truncates_here as cdc_truncates, cdc_event)
             end,
             true
         ) over (
@@ -107,9 +108,9 @@ transactions as (
 ),
 
 steps as (
-    select /*+ broadcast(truncates) */
-        transactions.* except (cdc_truncates),
-        cdc_truncates_after as cdc_truncates,
+    select
+        *,
+        cdc_truncates_after as cdc_truncates_passed,
         cdc_exists_at_end
         and not (
             cdc_existed
@@ -119,7 +120,7 @@ steps as (
             when cdc_exists_at_end then cdc_event
             when cdc_last_step.cdc_taken then cdc_last_step.cdc_event
             else try_element_at(
-                cdc_list,
+                {{ truncates }},
                 cast(coalesce(cdc_last_step.cdc_truncates, cdc_truncates_before) + 1 as int)
             )
         end as cdc_step,
@@ -130,7 +131,6 @@ steps as (
         and {{ spark_cdc._is_same_row('cdc_row_found', 'cdc_row', table.collated) | indent(8) }}
         and cdc_truncates_before < cdc_truncates_after as cdc_continues
     from transactions
-    cross join truncates
     -- not `=`: from an equality of two columns Spark infers others in every expression above, which takes minutes
     where cdc_sequence <=> cdc_kept_sequence
 ),
@@ -138,6 +138,7 @@ steps as (
 steps as (
     select
         *,
+        cdc_truncates_here as cdc_truncates_passed,
         cdc_sets_value as cdc_begins,
         cdc_event as cdc_step,
         cdc_takes_away as cdc_ends,
@@ -163,20 +164,9 @@ intervals as (
         lead(cdc_step) over (
             {{ row_window | indent(12) }}
         ) as cdc_next_step,
-        lead({{ 'cdc_truncates_before' if granularity == 'commit' else 'cdc_truncates' }}) over (
-            {{ row_window | indent(12) }}
-        ) as cdc_truncates_next,
-        {{ spark_cdc._no_begin_follows(row_window) | indent(8) }} as cdc_is_last
+        {{ spark_cdc._no_begin_follows(row_window) | indent(8) }} as cdc_is_last,
+        try_element_at({{ truncates }}, cast(cdc_truncates_passed + 1 as int)) as cdc_next_truncate
     from steps
     where cdc_begins or cdc_ends or cdc_continues
-),
-
-complex_versions as (
-    select /*+ broadcast(truncates) */
-        intervals.*,
-        {{ spark_cdc._end_of_version() | indent(8) }} as cdc_end
-    from intervals
-    cross join truncates
-    where (cdc_begins or cdc_continues) and not cdc_goes_on
 )
 {%- endmacro -%}

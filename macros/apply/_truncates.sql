@@ -77,39 +77,19 @@ case
 end
 {%- endmacro -%}
 
-{#- Three numbers of truncates in the sorted array `list`, as a struct: at or before the event, before its transaction, and
-    at or before the end of its transaction. It is found by halving, so a table that is truncated every day costs no more: up
-    to 2^24 truncates in 25 steps. -#}
-{%- macro _count_truncates(list) -%}
-    {%- set counts = {
-        'here': '(
-                candidate.cdc_commit_sequence,
-                candidate.cdc_sequence
-            ) <= (cdc_commit_sequence, cdc_sequence)',
-        'before_transaction': 'candidate.cdc_commit_sequence
-            < cdc_commit_sequence',
-        'after_transaction': 'candidate.cdc_commit_sequence
-            <= cdc_commit_sequence',
-    } -%}
-aggregate(
-    transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
-    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
-    (found, step) -> named_struct(
-        {%- for count, condition in counts.items() %}
-        {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}
-        '{{ count }}', found.{{ count }} + if(
-            {{ candidate }} is not null
-            and {{ condition | replace('candidate', candidate) }},
-            step,
-            0
-        ),
-        {%- endfor %}
-        'list', found.list
-    ),
-    found -> named_struct(
-        {%- for count in counts %}
-        '{{ count }}', found.{{ count }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-)
+{#- Whether stored change events, or effects of an increment, have a truncate: a read of one column. -#}
+{%- macro _has_truncates(events) -%}
+    {{ return(run_query('select 1 from ' ~ events ~ " where cdc_operation = 'truncate' limit 1") | length > 0) }}
+{%- endmacro -%}
+
+{#- The same for the body of a model that is a table, when it is built. Change events that are not stored would be decoded only
+    for this, so they are not asked. -#}
+{%- macro _is_known_to_have_truncates(changes) -%}
+    {%- if model is not defined or model.config.materialized != 'table' or spark_cdc._is_rendered_again()
+        or invocation_args_dict.which not in ('run', 'build') or graph.nodes is not defined -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set node, there = spark_cdc._node_of(changes), load_relation(changes) -%}
+    {%- set is_stored = there is not none and (not there.is_view or (node is not none and node.config.materialized == 'cdc_incremental')) -%}
+    {{ return(is_stored and spark_cdc._has_truncates(changes)) }}
 {%- endmacro -%}

@@ -12,9 +12,11 @@
 
     An `increment` is about some keys only. Its `effects` is a relation of their effects and of the truncates, as
     _effects_on_affected_keys makes it. `is_plain` says whether all these keys are plain. Then the steps for complex keys are
-    left out, since planning them takes longer than a small increment runs. For plain keys `has_truncates` says
-    whether there are truncates. -#}
-{%- macro _versions(changes, table, granularity, increment=none) -%}
+    left out, since planning them takes longer than a small increment runs.
+
+    The result is right whatever the table has. With `has_truncates`, most keys of a table with a few truncates are plain; without
+    it, all keys of such a table are complex. For a table without truncates the SQL is shorter without it. -#}
+{%- macro _versions(changes, table, granularity, increment=none, has_truncates=false) -%}
     {%- set group, windows = spark_cdc._effect_group(table), spark_cdc._effect_windows(table) -%}
     {%- set same_key = [] -%}
     {%- for name in group -%}
@@ -22,25 +24,32 @@
         {%- do same_key.append('effects.' ~ column ~ (' <=> ' if table.null_keys else ' = ') ~ 'complex_keys.' ~ column) -%}
     {%- endfor -%}
     {%- set is_plain = increment is not none and increment.is_plain -%}
-    {%- set has_truncates = not is_plain or increment.has_truncates -%}
 {%- if increment is none -%}
 {{ spark_cdc._effects(changes, table) }},
 {%- else -%}
 {{ spark_cdc._effects_of_increment(increment.effects) }},
 {%- endif %}
-{%- if has_truncates %}
+{%- if has_truncates or not is_plain %}
 
 {{ spark_cdc._truncates('changes' if increment is none else increment.effects, increment is not none) }},
 {%- endif %}
 {%- if not is_plain %}
 
--- Complex keys: a transaction both adds and removes a row of the key, or an event does not carry the whole row. Or a
--- transaction has an effect on the key and then truncates the table. If two keys share a hash, the other one is
+-- Complex keys: a transaction both adds and removes a row of the key, or an event does not carry the whole row, or
+    {%- if has_truncates %}
+-- a transaction has an effect on the key and then truncates the table. If two keys share a hash, the other one is
 -- treated as complex too, which is slower but also right.
 {{ spark_cdc._narrow_effects(table) }},
-
+{{ '' }}
+    {%- else %}
+-- the table was truncated. If two keys share a hash, the other one is treated as complex too, which is slower but
+-- also right.
+    {%- endif %}
 complex_transactions as (
-    {{ spark_cdc._complex_transactions(table, 'narrow_effects', 'cdc_is_truncated') | indent(4) }}
+    {{ spark_cdc._complex_transactions(
+        table, 'narrow_effects' if has_truncates else 'effects',
+        'cdc_is_truncated' if has_truncates else '(select size(cdc_list) > 0 from truncates)'
+    ) | indent(4) }}
 ),
 
 complex_keys as (
@@ -72,7 +81,7 @@ complex_effects as (
 {{ spark_cdc._complex_counts(windows) }},
 
 {{ spark_cdc._complex_rows(table, windows) }},
-{{ spark_cdc._complex_versions(table, granularity, windows) }},
+{{ spark_cdc._complex_intervals(table, granularity, windows) }},
 {%- endif %}
 
 versions as (
@@ -91,9 +100,19 @@ versions as (
         {{ 'cdc_row.' if name not in table.key }}{{ spark_cdc._quote(name) }},
         {%- endfor %}
         cdc_begin,
-        cdc_end,
+        case
+            when cdc_next_step is null then cdc_next_truncate
+            when cdc_next_truncate is null then cdc_next_step
+            {%- if granularity == 'commit' %}
+            when cdc_next_truncate.cdc_commit_sequence < cdc_next_step.cdc_commit_sequence then cdc_next_truncate
+            {%- else %}
+            when cdc_next_truncate < cdc_next_step then cdc_next_truncate
+            {%- endif %}
+            else cdc_next_step
+        end as cdc_end,
         cdc_is_last
-    from complex_versions
+    from intervals
+    where (cdc_begins or cdc_continues) and not cdc_goes_on
     {%- endif %}
 )
 {%- endmacro -%}

@@ -13,14 +13,14 @@
         'builds': 'current_state', 'changes': changes, 'table': table, 'keep_deleted': keep_deleted,
         'fingerprint_of': [table, keep_deleted],
     }) -%}
-{{ spark_cdc._current_state(changes, table, keep_deleted) }}
+{{ spark_cdc._current_state(changes, table, keep_deleted, has_truncates=spark_cdc._is_known_to_have_truncates(changes)) }}
 {%- endmacro -%}
 
 
 {#- The rows of all keys or, in an increment, of the affected keys: see _versions. -#}
-{%- macro _current_state(changes, table, keep_deleted, increment=none) -%}
+{%- macro _current_state(changes, table, keep_deleted, increment=none, has_truncates=false) -%}
     {%- set source = 'coalesce(cdc_end, cdc_begin)' if keep_deleted else 'cdc_begin' -%}
-{{ spark_cdc._versions(changes, table, 'commit', increment) }}
+{{ spark_cdc._versions(changes, table, 'commit', increment, has_truncates) }}
 
 select
     {%- for name in table.columns %}

@@ -14,14 +14,14 @@
         'builds': 'history', 'changes': changes, 'table': table, 'granularity': granularity,
         'fingerprint_of': [table, granularity],
     }) -%}
-{{ spark_cdc._history(changes, table, granularity) }}
+{{ spark_cdc._history(changes, table, granularity, has_truncates=spark_cdc._is_known_to_have_truncates(changes)) }}
 {%- endmacro -%}
 
 
 {#- The versions of all keys or, in an increment, of the affected keys: see _versions. -#}
-{%- macro _history(changes, table, granularity, increment=none) -%}
+{%- macro _history(changes, table, granularity, increment=none, has_truncates=false) -%}
     {%- set sequence = 'cdc_commit_sequence' if granularity == 'commit' else 'cdc_sequence' -%}
-{{ spark_cdc._versions(changes, table, granularity, increment) }}
+{{ spark_cdc._versions(changes, table, granularity, increment, has_truncates) }}
 
 select
     {%- for name in table.columns %}

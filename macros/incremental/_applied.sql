@@ -25,7 +25,8 @@
         {%- if not run.is_full and run.properties['spark_cdc.definition'] != run.fingerprint -%}
             {%- do spark_cdc._check_columns(run, spark_cdc._applied(call)) -%}
         {%- endif -%}
-        {%- do spark_cdc._store_all(run, spark_cdc._applied(call), done) -%}
+        {%- set has_truncates = upstream is not none and spark_cdc._has_truncates(call.changes) -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._applied(call, has_truncates=has_truncates), done) -%}
     {%- elif not events.new -%}
         {%- call noop_statement('main', 'no new change events') -%}{%- endcall -%}
         {%- if run.properties.get('spark_cdc.upstream_run', '') != events.last_run -%}
@@ -38,11 +39,11 @@
 {%- endmacro -%}
 
 {#- The model's SELECT; in an increment, only for the affected keys: see _versions. -#}
-{%- macro _applied(call, increment=none) -%}
+{%- macro _applied(call, increment=none, has_truncates=false) -%}
     {%- if call.builds == 'history' -%}
-        {{ return(spark_cdc._history(call.changes, call.table, call.granularity, increment)) }}
+        {{ return(spark_cdc._history(call.changes, call.table, call.granularity, increment, has_truncates)) }}
     {%- endif -%}
-    {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment)) }}
+    {{ return(spark_cdc._current_state(call.changes, call.table, call.keep_deleted, increment, has_truncates)) }}
 {%- endmacro -%}
 
 {#- An increment. -#}
@@ -71,8 +72,11 @@
     {%- set is_quick = run_query(spark_cdc._complex_transactions(
         table, '(select * from ' ~ effects ~ ' where cdc_is_effect)', "cdc_operation = 'truncate'"
     ) ~ '\nlimit 1') | length == 0 -%}
-    {%- set is_plain = is_quick or run_query(spark_cdc._complex_transactions_of_increment(table, effects) ~ '\nlimit 1') | length == 0 -%}
-    {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': is_plain, 'has_truncates': not is_quick}) -%}
+    {%- set has_truncates = not is_quick and spark_cdc._has_truncates(effects) -%}
+    {%- set is_plain = is_quick or (
+        has_truncates and run_query(spark_cdc._complex_transactions_of_increment(table, effects) ~ '\nlimit 1') | length == 0
+    ) -%}
+    {%- set made = spark_cdc._applied(call, {'effects': effects, 'is_plain': is_plain}, has_truncates) -%}
     {%- set existing -%}
 select
     cdc_stored.*,
