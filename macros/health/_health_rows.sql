@@ -45,7 +45,7 @@ select
     cdc_source,
     cdc_commit_at,
     {{ 'cdc_batch' if one.has_batch else 'cast(null as string) as cdc_batch' }},
-    cdc_present_columns is not null as has_unknown_columns,
+    cdc_operation <> 'delete' and cdc_present_columns is not null as has_unknown_columns,
     {%- if key %}
     cdc_operation = 'update' and (
         {{ changed | join('\nor ') | indent(8) }}

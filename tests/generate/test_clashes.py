@@ -125,3 +125,16 @@ def test_settings_of_a_table_that_does_not_exist_are_told(
     said = capsys.readouterr().out
     assert "erp: table_settings names ordrs: no such table" in said
     assert "Orders__CT" not in said
+
+
+def test_columns_that_settings_leave_out_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = (
+        "    table_settings: {orders: {columns: {id: int}}}\n    landing_columns: [landed_at]\n"
+    )
+    columns = {"id": "string", "status": "string", "Amount": "string", "landed_at": "string"}
+    there = FakeLake({"orders__ct": change_table(columns, ["id"])})
+    assert run(project(tmp_path, ERP + settings), there) == 0
+    said = capsys.readouterr().out
+    assert "not in columns of table_settings, so left out: status, Amount" in said

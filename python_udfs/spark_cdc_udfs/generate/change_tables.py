@@ -41,11 +41,12 @@ class ChangeTable:
             raise self.found
         if "change_seq" not in headers.names:
             there = ", ".join(list(self.raw)[:8])
-            raise Problem(f"no header column change_seq in {there}, …; see header_prefix")
+            example = "arguments: {header_prefix: hdr__}"
+            raise Problem(f"no header column change_seq in {there}, …; for example {example}")
         arguments = arguments_of(self.landing, self.names)
         read = in_a_log(source, self.raw)
         data = {name: read[name] for name in headers.data}
-        columns, is_declared = declared(self.landing, self.names, data)
+        columns, is_declared, left_out = declared(self.landing, self.names, data)
         earlier = self.landing.earlier(self.names)
         has_inserts = any(oper == "I" for oper, _, _ in self.found)
         if not has_inserts and earlier.mask_byte_order:
@@ -54,7 +55,7 @@ class ChangeTable:
         told = masks.tell(self.found, headers, arguments.values.get("mask_byte_order"))
         without = told.without_bit if has_inserts else earlier.without_bit
         without = tuple(name for name in without if name in columns)
-        notes = [*arguments.notes, *self._notes(told, without, arguments)]
+        notes = [*arguments.notes, *left_out, *self._notes(told, without, arguments)]
         is_text = all(column.type == "string" for column in columns.values())
         is_text = is_text and not source.of(*self.names).columns
         evidence = self._of_masks(told)

@@ -41,12 +41,12 @@ def _draft(landing: Landing, table: str, names: tuple[str, ...]) -> Draft:
         headers |= {name.lower()[len(HEADER) :] for name in unit if name.lower().startswith(HEADER)}
         metadata = _metadata(headers)
     if base is not None:
-        columns, is_declared = declared(landing, names, base)
+        columns, is_declared, left_out = declared(landing, names, base)
     else:
         prefix = given.values.get("before_prefix", "X")
         data = _data(in_a_log(source, raw), prefix or "")
         data = _named_by_key(data, landing.given_key(names)[1], given.values)
-        columns, is_declared = declared(landing, names, data)
+        columns, is_declared, left_out = declared(landing, names, data)
     found = Table(
         *(source, names[0], table, raw, columns, (), given.values),
         is_declared=is_declared,
@@ -54,7 +54,8 @@ def _draft(landing: Landing, table: str, names: tuple[str, ...]) -> Draft:
         own=given.own,
         shared=given.shared,
     )
-    return found, Evidence(tried=("Db2 does not name it in these tables",)), given.notes
+    evidence = Evidence(tried=("Db2 does not name it in these tables",))
+    return found, evidence, [*given.notes, *left_out]
 
 
 def _metadata(headers: set[str]) -> str:

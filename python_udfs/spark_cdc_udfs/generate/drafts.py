@@ -74,19 +74,23 @@ def arguments_of(landing: Landing, names: Sequence[str]) -> Arguments:
 
 def declared(
     landing: Landing, names: Sequence[str], columns: Columns
-) -> tuple[dict[str, Column], bool]:
+) -> tuple[dict[str, Column], bool, list[str]]:
     """Give the columns of a table without those of the landing; say if the call has to name them.
 
-    Columns of `table_settings` win.
+    Columns of `table_settings` win. Notes name the columns that these leave out.
     """
     source = landing.source
     given = source.of(*names).columns
+    landed = {name.lower() for name in source.landing_columns}
     if given:
         there = {name.lower(): column for name, column in columns.items()}
         missing = [name for name in given if name.lower() not in there]
         if missing:
             raise Problem(f"table_settings names {', '.join(missing)}, which it does not have")
-        return {n: Column(kind, there[n.lower()].comment) for n, kind in given.items()}, True
-    landed = {name.lower() for name in source.landing_columns}
+        kept = landed | {name.lower() for name in given}
+        left_out = [name for name in columns if name.lower() not in kept]
+        told = f"not in columns of table_settings, so left out: {', '.join(left_out)}"
+        own = {n: Column(kind, there[n.lower()].comment) for n, kind in given.items()}
+        return own, True, [told] if left_out else []
     own = {name: column for name, column in columns.items() if name.lower() not in landed}
-    return own, len(own) < len(columns)
+    return own, len(own) < len(columns), []

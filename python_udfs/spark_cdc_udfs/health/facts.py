@@ -37,7 +37,7 @@ GAPS = {
     ),
     "events_with_unknown_columns": (
         "events with unknown columns",
-        "No earlier event tells the value of a column, which is null and may be wrong.",
+        "The other columns keep their values: usual if the source logs only some columns.",
     ),
 }
 
