@@ -50,7 +50,7 @@
     {%- if run.call.builds == 'raw_log' -%}
         {{ return(not run.is_full and not run.properties.get('spark_cdc.raw_is_partial')) }}
     {%- endif -%}
-    {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and 'spark_cdc.read' in run.properties)) }}
+    {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and run.properties.get('spark_cdc.read'))) }}
 {%- endmacro -%}
 
 {#- The model as the run before left it, or none. dbt's own list is not enough. It is empty if a table was dropped while
