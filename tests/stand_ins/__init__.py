@@ -6,7 +6,10 @@ with a name like `_format_items` gives CTEs, after which the model continues.
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Callable
+from types import SimpleNamespace
 
 
 class Macros:
@@ -26,4 +29,5 @@ def var(name: str, default: object = None) -> object:
 spark_cdc = Macros()
 consumer = Macros()
 project_name = "spark_cdc"
+modules = SimpleNamespace(datetime=datetime, re=re)
 model: dict[str, dict[str, str]] = {"config": {}}
