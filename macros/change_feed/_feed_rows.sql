@@ -12,10 +12,12 @@
 {%- endmacro -%}
 
 {#- A column. In the before image a NULL in the key is unknown, and the key then did not change; unless NULL is a value of
-    keys. A column that the event does not carry is NULL or, where its type has one, Debezium's placeholder. -#}
+    keys. A before image may have the key alone. A column that the event does not carry is NULL or, where its type has one, Debezium's placeholder. -#}
 {%- macro _feed_column(spec, name, side) -%}
     {%- set own = spark_cdc._quote(name) -%}
-    {%- if side == 'before' -%}
+    {%- if side == 'before' and name not in spec.names_before -%}
+        {{ return('cast(null as ' ~ spec.types[name] ~ ')') }}
+    {%- elif side == 'before' -%}
         {{ return(
             'coalesce(cdc_before.' ~ own ~ ', ' ~ own ~ ')' if name in spec.key and not spec.null_keys else 'cdc_before.' ~ own
         ) }}

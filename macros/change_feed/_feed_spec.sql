@@ -40,6 +40,7 @@
     {{ return({
         'relation': changes, 'columns': table.columns, 'key': table.key, 'null_keys': null_keys, 'types': types, 'form': form,
         'keyed': keyed, 'source': fields, 'sql_values': sql_values,
+        'names_before': spark_cdc._names_before(there, table.columns | list),
         'key_table': spark_cdc._changed_table(me, changes, key, key, null_keys) if keyed else none,
         'names': names | join('.') if names else changes.identifier | string,
     }) }}

@@ -40,8 +40,8 @@
         ) }}
     {%- endfor -%}
     {%- set fields = [] -%}
-    {%- for name, data_type in spec.columns.items() -%}
-        {%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ spark_cdc._spaced(data_type)) -%}
+    {%- for name in (spec.key if spec.before_image else spec.columns) -%}
+        {%- do fields.append(spark_cdc._quote(name) ~ ': ' ~ spark_cdc._spaced(spec.columns[name])) -%}
     {%- endfor -%}
     {%- set unknown = {
         'cdc_commit_sequence': values.cdc_sequence,
@@ -61,6 +61,53 @@ select
     {{ (table[name] ~ ' as ' if table else '') | indent(4) }}{{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ relation }}
+{%- endmacro -%}
+
+{#- What a spec says of before images: nothing, or that they have the key alone. A spec without it is as it was before there was
+    this argument, so that models need no full refresh. -#}
+{%- macro _before_image(me, before_image) -%}
+    {%- if before_image not in ('row', 'key') -%}
+        {{ spark_cdc._stop(
+            me, 'before_image is ' ~ before_image,
+            "'row' (cdc_before has all columns) or 'key' (it has the columns of the key)", "before_image='key'"
+        ) }}
+    {%- endif -%}
+    {{ return({'before_image': 'key'} if before_image == 'key' else {}) }}
+{%- endmacro -%}
+
+{#- The value of cdc_before from a struct of all columns, or NULL where `condition` is not true. -#}
+{%- macro _before_of(spec, row='cdc_before', condition=none) -%}
+    {%- set conditions, value = [condition] if condition else [], row -%}
+    {%- if spec.before_image -%}
+        {%- set fields = [] -%}
+        {%- for name in spec.key -%}
+            {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ row ~ '.' ~ spark_cdc._quote(name)) -%}
+        {%- endfor -%}
+        {%- do conditions.append(row ~ ' is not null') -%}
+        {%- set value = spark_cdc._call('named_struct', fields) -%}
+    {%- endif -%}
+    {%- if not conditions -%}{{ return(value) }}{%- endif -%}
+    {{ return('case when ' ~ conditions | join(' and ') ~ ' then ' ~ value ~ ' end' if not spec.before_image
+        else 'case\n    when ' ~ conditions | join(' and ') ~ '\n        then ' ~ value | indent(8) ~ '\nend') }}
+{%- endmacro -%}
+
+{#- Those of the columns `names` that cdc_before has in a relation of change events, whose columns are `there`: all of them, or
+    the key. Where Spark left out fields of the type there are many, so it is all of them. -#}
+{%- macro _names_before(there, names) -%}
+    {%- set fields, found = [], [] -%}
+    {%- for name, data_type in there.items() if name | lower == 'cdc_before' -%}
+        {%- set inner = modules.re.fullmatch('(?is)\\s*struct\\s*<(.*)>\\s*', data_type) -%}
+        {%- if inner and not modules.re.search('[.]{3} \\d+ more field', data_type) -%}
+            {%- for part in spark_cdc._split_type(inner.group(1)) -%}
+                {%- do fields.append(part | trim | lower | replace('`', '')) -%}
+            {%- endfor -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for name in names -%}
+        {%- set begin = name | lower | replace('`', '') ~ ':' -%}
+        {%- for field in fields if field.startswith(begin) and name not in found -%}{%- do found.append(name) -%}{%- endfor -%}
+    {%- endfor -%}
+    {{ return(found or names) }}
 {%- endmacro -%}
 
 {#- A sequence, unchanged. The query stops at a sequence with a character that is not allowed. The decoders of this package

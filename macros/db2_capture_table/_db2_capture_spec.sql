@@ -8,7 +8,8 @@
 
 {#- The spec of a capture table: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_db2_capture_table(
-    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none
+    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none,
+    before_image='row'
 ) -%}
     {%- set me = 'db2_capture_table' -%}
     {%- set example = "{{ spark_cdc.db2_capture_table(source('db2', 'orders_cd'), key=['ORDER_ID']) }}" -%}
@@ -38,7 +39,7 @@
         {%- for name in ('INTENTSEQ', 'OPERATION') if name in joined -%}{%- do joined.pop(name) -%}{%- endfor -%}
         {%- for name in joined.values() -%}{%- do input_columns.update({name: in_unit[name]}) -%}{%- endfor -%}
     {%- endif -%}
-    {{ return({
+    {{ return(dict({
         'relation': relation,
         'inputs': {'unit_of_work': unit_of_work} if unit_of_work is not none else {},
         'input_columns': {'unit_of_work': input_columns} if unit_of_work is not none else {},
@@ -52,7 +53,7 @@
         'headers': headers,
         'joined': joined,
         'source_timezone': spark_cdc._source_timezone(me, source_timezone, 'IBMSNAP_LOGMARKER'),
-    }) }}
+    }, **spark_cdc._before_image(me, before_image))) }}
 {%- endmacro -%}
 
 {#- The columns of a relation whose names begin with IBMSNAP_, as a dict of the rest of the name -> column. Stops for wrong

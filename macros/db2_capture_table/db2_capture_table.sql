@@ -1,13 +1,14 @@
 {#- The change events of one Db2 capture table: CD or CCD. See _macros.yml for the arguments. -#}
 {%- macro db2_capture_table(
-    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none
+    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none,
+    before_image='row'
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- for there in (relation, unit_of_work, base) if there is not none and spark_cdc._is_untold(there) -%}
         {{ return(spark_cdc._untold(there)) }}
     {%- endfor -%}
     {{ return(spark_cdc.decode('db2_capture_table', spark_cdc._spec_db2_capture_table(
-        relation, key, columns, unit_of_work, before_prefix, base, key_columns, source_timezone
+        relation, key, columns, unit_of_work, before_prefix, base, key_columns, source_timezone, before_image
     ))) }}
 {%- endmacro -%}
 
@@ -22,7 +23,7 @@
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation(),
     'cdc_changed_columns': spark_cdc._db2_changed_columns(spec),
-    'cdc_before': 'cdc_before',
+    'cdc_before': spark_cdc._before_of(spec),
 }), 'joined', table) }}
 {%- endmacro -%}
 

@@ -2,7 +2,7 @@
 
 {#- The spec of one table of a stream: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_gbase_capture(
-    relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false
+    relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false, before_image='row'
 ) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
@@ -54,7 +54,7 @@
         {{ spark_cdc._stop(me, 'gbase_rtrim_char is ' ~ rtrim_char, 'true or false', 'gbase_rtrim_char=true') }}
     {%- endif -%}
     {%- do spark_cdc._check_null_keys(me, null_keys) -%}
-    {{ return({
+    {{ return(dict({
         'relation': relation,
         'table_id': table_id,
         'key': spark_cdc._resolve_key(me, key, columns | list, example),
@@ -63,7 +63,7 @@
         'raw_columns': in_relation,
         'encoding': encoding,
         'rtrim_char': rtrim_char,
-    }) }}
+    }, **spark_cdc._before_image(me, before_image))) }}
 {%- endmacro -%}
 
 {#- How the Python functions give the values of a type: as numbers of one kind if possible, else as text. -#}

@@ -1,9 +1,9 @@
 {#- The change events of one table in the capture stream of GBase 8s or Informix. See _macros.yml for the arguments. -#}
-{%- macro gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false) -%}
+{%- macro gbase_capture(relation, table_id, key, columns, gbase_encoding=none, gbase_rtrim_char=none, null_keys=false, before_image='row') -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- set spec = spark_cdc._spec_gbase_capture(
-        relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char, null_keys
+        relation, table_id, key, columns, gbase_encoding, gbase_rtrim_char, null_keys, before_image
     ) -%}
     {{ return(spark_cdc.decode('gbase_capture', spec)) }}
 {%- endmacro -%}
@@ -37,7 +37,7 @@ numbered as (
     'cdc_transaction_id': 'cdc_transaction_id',
     'cdc_changed_columns': 'case when not cdc_before_has_bad_value then cdc_changed_columns end',
     'cdc_present_columns': 'cdc_present_columns',
-    'cdc_before': 'case when not cdc_before_has_bad_value then cdc_before end',
+    'cdc_before': spark_cdc._before_of(spec, condition='not cdc_before_has_bad_value'),
     'cdc_metadata': spark_cdc._gbase_metadata(spec),
 }, 'numbered', table) }}
 where cdc_number = 1

@@ -13,7 +13,7 @@
     {{ spark_cdc._stop(me, 'minutes is ' ~ minutes, 'how long a load takes, as a whole number of minutes', example) }}
 {%- endif -%}
 {%- set moved, differing = [], [] -%}
-{%- for name in names -%}
+{%- for name in spark_cdc._names_before(types, names) -%}
     {%- set there = 'cdc_next.before.' ~ spark_cdc._quote(name) -%}
     {%- set differs = there ~ ' is not null and not ' ~ spark_cdc._bytewise(there, types[name]) ~ ' <=> '
         ~ spark_cdc._bytewise(spark_cdc._quote(name), types[name]) -%}

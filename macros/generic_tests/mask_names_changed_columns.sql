@@ -12,10 +12,11 @@
     'mask_names_changed_columns: {arguments: {leave_out: [photo]}}'
 ) -%}
 {%- set left_out_texts = [] -%}
-{%- for name in left_out -%}
+{%- set compared = spark_cdc._names_before(types, names) | reject('in', left_out) | list -%}
+{#- a before image that has the key alone shows nothing of the other columns -#}
+{%- for name in names if name not in compared -%}
     {%- do left_out_texts.append(spark_cdc._literal(name | lower)) -%}
 {%- endfor -%}
-{%- set compared = names | reject('in', left_out) | list -%}
 with updates as (
     select
         cdc_sequence,

@@ -4,7 +4,7 @@
     data column is its position in the change table, where the header columns before it count. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row'
 ) -%}
     {%- set me = 'qlik_change_table' -%}
     {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
@@ -118,7 +118,7 @@
     {%- endif -%}
     {%- set mask_is_binary = 'change_mask' in headers and in_relation[headers['change_mask']] | lower == 'binary' -%}
     {%- set key = spark_cdc._resolve_key(me, key, table_columns | list, example) -%}
-    {{ return(dict(spark_cdc._qlik_spec_of_loads(me, full_load, full_load_at, key, table_columns, headers['change_seq']), **{
+    {{ return(dict(spark_cdc._qlik_spec_of_loads(me, full_load, full_load_at, key, table_columns, headers['change_seq']), **dict({
         'relation': relation,
         'key': key,
         'null_keys': null_keys,
@@ -134,5 +134,5 @@
         'sparse': (table_columns | list if sparse else []) if sparse is boolean else sparse,
         'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
-    })) }}
+    }, **spark_cdc._before_image(me, before_image)))) }}
 {%- endmacro -%}

@@ -1,14 +1,15 @@
 {#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
 {%- macro qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row'
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- for there in (relation, full_load) if there is not none and spark_cdc._is_untold(there) -%}
         {{ return(spark_cdc._untold(there)) }}
     {%- endfor -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
-        relation, key, columns, header_prefix, mask_byte_order, header_columns, full_load, full_load_at, qlik_sparse_updates, null_keys
+        relation, key, columns, header_prefix, mask_byte_order, header_columns, full_load, full_load_at, qlik_sparse_updates, null_keys,
+        before_image
     ) -%}
     {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}
@@ -116,7 +117,7 @@ paired as (
     'cdc_transaction_id': 'cdc_transaction_id',
     'cdc_changed_columns': 'cdc_changed_columns',
     'cdc_present_columns': spark_cdc._qlik_present_columns(spec),
-    'cdc_before': 'cdc_before',
+    'cdc_before': spark_cdc._before_of(spec),
     'cdc_metadata': spec.metadata,
 }, 'paired', table) }}
     {%- if spec.inputs.full_load %}

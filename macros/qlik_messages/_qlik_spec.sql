@@ -1,7 +1,7 @@
 {#- The arguments of `qlik_messages`, checked. -#}
 
 {#- The facts of one table in a relation of messages, as a dict; bad arguments stop here. -#}
-{%- macro _spec_qlik_messages(messages, key, columns, table=none, schema=none, metadata=none) -%}
+{%- macro _spec_qlik_messages(messages, key, columns, table=none, schema=none, metadata=none, before_image='row') -%}
     {%- set me = 'qlik_messages' -%}
     {%- set example = "{{ spark_cdc.qlik_messages(source('kafka', 'orders'), key=['order_id'],"
         ~ " columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}, metadata=source('kafka', 'metadata')) }}" -%}
@@ -32,7 +32,7 @@
     {%- set metadata_found = spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {} -%}
     {%- set reads_avro = spark_cdc._qlik_reads_avro(found, in_relation) -%}
     {%- set metadata_reads_avro = metadata is not none and spark_cdc._qlik_reads_avro(metadata_found, in_metadata) -%}
-    {{ return({
+    {{ return(dict({
         'relation': messages,
         'lookups': {'metadata': metadata} if metadata is not none else {},
         'raw_columns': in_relation,
@@ -47,5 +47,5 @@
         'columns': columns,
         'table': table | trim | lower if table is not none else none,
         'schema': schema | trim | lower if schema is not none else none,
-    }) }}
+    }, **spark_cdc._before_image(me, before_image))) }}
 {%- endmacro -%}

@@ -1,8 +1,10 @@
 {#- The change events of one table in a relation of Qlik Replicate messages. See _macros.yml for the arguments. -#}
-{%- macro qlik_messages(messages, key, columns, table=none, schema=none, metadata=none) -%}
+{%- macro qlik_messages(messages, key, columns, table=none, schema=none, metadata=none, before_image='row') -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(messages) -%}{{ return(spark_cdc._untold(messages)) }}{%- endif -%}
-    {{ return(spark_cdc.decode('qlik_messages', spark_cdc._spec_qlik_messages(messages, key, columns, table, schema, metadata))) }}
+    {{ return(spark_cdc.decode('qlik_messages', spark_cdc._spec_qlik_messages(
+        messages, key, columns, table, schema, metadata, before_image
+    ))) }}
 {%- endmacro -%}
 
 
@@ -36,7 +38,7 @@ events as (
     'cdc_transaction_id': 'cdc_transaction_id',
     'cdc_changed_columns': 'cdc_content.cdc_changed_columns',
     'cdc_present_columns': 'cdc_content.cdc_present_columns',
-    'cdc_before': 'cdc_content.cdc_before',
+    'cdc_before': spark_cdc._before_of(spec, 'cdc_content.cdc_before'),
     'cdc_metadata': spark_cdc._qlik_message_metadata(spec),
 }, 'events', table) }}
 {%- endmacro -%}

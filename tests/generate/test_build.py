@@ -22,6 +22,7 @@ sources:
     prefix: my_
     decoder: qlik_change_table
     schema: spark_cdc
+    arguments: {before_image: key}
     tables: demo_order_lines__raw
   - name: crm
     prefix: my_
@@ -37,7 +38,7 @@ sources:
     tables: app.*
     exclude: budgets  # its metadata is an Avro schema
     raw_watermark: {column: offset, within: [topic, partition]}
-    arguments: {metadata: demo_erp__metadata}
+    arguments: {metadata: demo_erp__metadata, before_image: key}
   - name: wms
     decoder: qlik_messages
     schema: spark_cdc
@@ -68,7 +69,7 @@ sources:
     schema: spark_cdc
     tables: demo_parts__cd
     landing_columns: [shows]
-    arguments: {unit_of_work: demo_parts__uow}
+    arguments: {unit_of_work: demo_parts__uow, before_image: key}
     table_settings:
       demo_parts:
         key: [part_no]
@@ -93,7 +94,7 @@ sources:
         columns:
           {id: int, owner: string, balance: "decimal(12,2)", opened: date,
            changed_at: timestamp, active: boolean}
-        arguments: {table_id: 7}
+        arguments: {table_id: 7, before_image: key}
   - name: files
     decoder: qlik_change_table
     schema: generated_landing

@@ -141,6 +141,12 @@ class Format:
         """The folder of the format."""
         return FOLDER / self.decoder
 
+    @property
+    def can_narrow_before(self) -> bool:
+        """Whether the decoder has the argument `before_image`."""
+        macro = FOLDER.parents[1] / "macros" / self.decoder / f"{self.decoder}.sql"
+        return "before_image='row'" in macro.read_text(encoding="utf-8")
+
     def vectors_of(self, file: str) -> list[Vector]:
         """Read a file of vectors."""
         text = (self.folder / "vectors" / f"{file}.jsonl").read_text(encoding="utf-8")

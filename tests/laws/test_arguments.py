@@ -231,6 +231,9 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
         yield WrongCall(format_.decoder, given, said, relations)
     for given, said in format_.wrong_views:
         yield WrongCall(format_.decoder, given, said, relations, "view")
+    if format_.can_narrow_before:
+        given = f"{format_.call}, before_image='keys'"
+        yield WrongCall(format_.decoder, given, "before_image is keys", relations)
     first, said = format_.wrong_calls[0]
     for macro in ("quarantine", "raw_counts"):
         decoder = f"'{format_.decoder}', "

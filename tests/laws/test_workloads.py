@@ -163,9 +163,13 @@ class Project:
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
         changes = f"ref('{case.name}_changes')"
         self.applied(case.name, case.table, changes, list(case.events), suffixes)
-        for suffix in suffixes:
-            if suffix in ("history", "events") and case.workload is not None and len(suffixes) > 2:
+        if case.workload is not None and len(suffixes) > 2:
+            for suffix in {"history", "events"} & set(suffixes):
                 self.as_of(case.name, suffix, case.workload, case.positions)
+                self.between(case.name, suffix, case.workload, case.positions)
+            self.feed(case.name, case)
+        if format_.can_narrow_before and len(suffixes) > 2:
+            self.narrow_before(f"{case.name}_narrow", f"spark_cdc.{decoder}({call}", case)
 
     def as_of(
         self, name: str, suffix: str, workload: database.Workload, positions: oracle.Positions
@@ -188,6 +192,86 @@ class Project:
                 ]
         columns = {"cdc_moment": "string"} | {column: table.columns[column] for column in kept}
         self.query(f"{name}_{suffix}_as_of", "\nunion all\n".join(selects), columns, rows)
+
+    def between(
+        self, name: str, suffix: str, workload: database.Workload, positions: oracle.Positions
+    ) -> None:
+        """The versions between two commits turn the first state of the database into the second."""
+        rng = random.Random(f"{SEED} {name} {suffix} between")
+        found = moments(workload, positions, suffix == "events")
+        table, history = workload.table, f"ref('{name}_{suffix}')"
+        kept = list(table.columns) if suffix == "events" else narrow(table)
+        names = ", ".join(f"`{column}`" for column in kept)
+        selects, rows = [], []
+        for by, end in (("at", ""), ("sequence", "_sequence")):
+            some = [moment for moment in found if moment[0] == by]
+            if len(some) < 2:
+                continue
+            pair = sorted(rng.sample(some, 2), key=lambda moment: moment[2])
+            (_, begin_given, _), (_, end_given, commit) = pair
+            calls = {
+                "before": f"spark_cdc.as_of({history}, {by}={begin_given!r})",
+                "between": (
+                    f"spark_cdc.versions_between({history}, "
+                    f"from_{by}={begin_given!r}, to_{by}={end_given!r})"
+                ),
+            }
+            before, between = (f"({{{{ {calls[part]} }}}})" for part in ("before", "between"))
+            moment = [
+                f"timestamp '{given}'" if by == "at" else f"'{given}'"
+                for given in (begin_given, end_given)
+            ]
+            began = f"cdc_valid_from{end} > {moment[0]}"
+            ended = f"not cdc_is_current and cdc_valid_to{end} <= {moment[1]}"
+            selects.append(
+                f"select '{by}' as cdc_moment, * from (\n"
+                f"(select {names} from {before}\nexcept all\n"
+                f"select {names} from {between} where ({ended}) and coalesce(not {began}, true))\n"
+                f"union all\nselect {names} from {between} where {began} and not ({ended}))"
+            )
+            rows += [
+                {"cdc_moment": by} | {column: row[column] for column in kept}
+                for row in workload.state_at(commit).values()
+            ]
+        columns = {"cdc_moment": "string"} | {column: table.columns[column] for column in kept}
+        self.query(f"{name}_{suffix}_between", "\nunion all\n".join(selects), columns, rows)
+
+    def narrow_before(self, name: str, call: str, case: Case) -> None:
+        """With `before_image='key'` change events have less, current state and history the same."""
+        columns = random_events.event_columns(case.table)
+        columns["cdc_before"] = {key: case.table.columns[key] for key in case.table.key}
+        events = [
+            event | {"cdc_before": before and {key: before[key] for key in case.table.key}}
+            for event in case.events
+            for before in [event["cdc_before"]]
+        ]
+        self.model(f"{name}_changes", f"{call}, before_image='key')", columns, events)
+        suffixes = ("current", "events")
+        self.applied(name, case.table, f"ref('{name}_changes')", list(case.events), suffixes)
+        self.feed(name, case)
+
+    def feed(self, name: str, case: Case) -> None:
+        """A feed with keys, applied in its order by a reader of whole envelopes: current state."""
+        if any(event["cdc_present_columns"] is not None for event in case.events):
+            return  # a reader cannot know what such an event leaves as it was
+        key = list(case.table.key)
+        call = f"spark_cdc.change_feed(ref('{name}_changes'), key={key}, keyed=true)"
+        body = (
+            f"with feed as (\n{{{{ {call} }}}}\n),\n"
+            "positions as (\n"
+            "select *, struct(cdc_commit_sequence, cdc_sequence, cdc_step) as place from feed\n"
+            "),\n"
+            "truncated as (select max(place) as place from positions where value.op = 't'),\n"
+            "last_of_key as (\n"
+            "select max_by(value, place) as value, max(place) as place\n"
+            "from positions where key is not null group by key\n"
+            ")\n"
+            "select last_of_key.value.after.* from last_of_key cross join truncated\n"
+            "where last_of_key.value.after is not null\n"
+            "and (truncated.place is null or last_of_key.place > truncated.place)\n"
+        )
+        rows = apply_events.current_state(case.events, key)
+        self.query(f"{name}_feed", body, case.table.columns, rows)
 
 
 def narrow(table: database.Table) -> list[str]:

@@ -74,6 +74,27 @@ TABLES: dict[str, tuple[dict[str, str], str]] = {
         f" ('load', 's~4', 's', {REST}), ('insert', 's5', 's5', {REST}),"
         f" ('insert', 's5', 's5', {REST}), ('insert', 's6', null, {REST})",
     ),
+    # change events whose before images have the key alone
+    "narrow": (
+        {
+            "cdc_sequence": "string",
+            "cdc_commit_sequence": "string",
+            "cdc_commit_at": "timestamp",
+            "cdc_operation": "string",
+            "cdc_changed_columns": "array<string>",
+            "cdc_present_columns": "array<string>",
+            "cdc_before": "struct<id: bigint>",
+            "id": "bigint",
+            "note": "string",
+        },
+        "('s1', 's1', null, 'update', array('note'), null, struct(1), 1, 'a'),"
+        " ('s2', 's2', null, 'update', array('ID', 'note'), null, struct(1), 2, 'a'),"
+        " ('s3', 's3', null, 'update', array('note'), null, struct(2), 3, 'a'),"
+        " ('s4', 's4', null, 'load', null, null, null, 4, 'a'),"
+        " ('s5', 's5', timestamp '2026-01-01', 'update', array('id'), null, struct(3), 4, 'b'),"
+        " ('s6', 's6', null, 'load', null, null, null, 5, 'a'),"
+        " ('s7', 's7', timestamp '2026-01-01', 'update', array('note'), null, struct(5), 5, 'b')",
+    ),
     "half_events": ({"cdc_operation": "string", "cdc_before": "int"}, ""),
     "health": (
         {
@@ -141,6 +162,8 @@ CASES: list[GenericTest] = [
     ("events", "is_change_events", {}, []),
     ("no_events", "is_change_events", {}, ["s1", "s2", "s5", "s6", "s~4"]),
     ("half_events", "is_change_events", {}, sorted(SHAPE)),
+    ("narrow", "mask_names_changed_columns", {}, ["s3"]),
+    ("narrow", "full_load_is_static", {"key": ["id"], "minutes": 0}, [4]),
     (
         "health",
         "health_is_good",

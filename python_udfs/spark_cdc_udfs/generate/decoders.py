@@ -31,12 +31,12 @@ DECODERS = {
     "qlik_change_table": Decoder(
         arguments=(
             *("header_prefix", "mask_byte_order", "header_columns", "qlik_sparse_updates"),
-            *("null_keys", "full_load", "full_load_at"),
+            *("null_keys", "full_load", "full_load_at", "before_image"),
         ),
         inputs=("full_load",),
     ),
     "qlik_messages": Decoder(
-        arguments=("metadata",),
+        arguments=("metadata", "before_image"),
         is_shared=True,
         needs=("metadata",),
         is_sql=False,
@@ -49,7 +49,10 @@ DECODERS = {
         " status: string>",
     ),
     "db2_capture_table": Decoder(
-        arguments=("unit_of_work", "before_prefix", "base", "key_columns", "source_timezone"),
+        arguments=(
+            *("unit_of_work", "before_prefix", "base", "key_columns", "source_timezone"),
+            "before_image",
+        ),
         inputs=("unit_of_work",),
     ),
     "db2_log_table": Decoder(
@@ -58,7 +61,7 @@ DECODERS = {
         metadata="struct<log_operation: int, log_time: timestamp>",
     ),
     "gbase_capture": Decoder(
-        arguments=("table_id", "gbase_encoding", "gbase_rtrim_char", "null_keys"),
+        arguments=("table_id", "gbase_encoding", "gbase_rtrim_char", "null_keys", "before_image"),
         is_shared=True,
         is_listed=True,
         needs=("table_id",),

@@ -51,7 +51,9 @@ BATCH = ("cdc_batch", "string", "cdc_batch")
 
 def events_columns(table: Table) -> Added:
     """Give the columns that change events have before those of the table."""
-    fields = ", ".join(f"{_field(name)}: {c.type}" for name, c in table.columns.items())
+    narrow = table.arguments.get("before_image") == "key"
+    before = table.key if narrow else tuple(table.columns)
+    fields = ", ".join(f"{_field(name)}: {table.columns[name].type}" for name in before)
     return (
         ("cdc_source", "string", "cdc_source"),
         ("cdc_operation", "string", "cdc_operation"),
