@@ -151,7 +151,12 @@ counted as (
     } -%}
 aggregate(
     transform(sequence(0, 24), exponent -> shiftright(16777216, exponent)),
-    named_struct('here', 0, 'before_transaction', 0, 'after_transaction', 0, 'list', {{ list }}),
+    named_struct(
+        'here', 0,
+        'before_transaction', 0,
+        'after_transaction', 0,
+        'list', {{ list }}
+    ),
     (found, step) -> named_struct(
         {%- for count, condition in counts.items() %}
         {%- set candidate = 'try_element_at(found.list, found.' ~ count ~ ' + step)' %}

@@ -7,30 +7,35 @@
 with last_rows as (
     select *
     from {{ model }}
-    where checked_at = (select max(checked_at) from {{ model }})
+    where checked_at = (select max(every_row.checked_at) from {{ model }} as every_row)
 ),
 
-numbers as (
+watched as (
     select
-        table_name,
-        checked_at,
-        inline(
-            array(
-                {%- for name, limit in limits.items() %}
-                named_struct(
-                    'column_name', '{{ name }}',
-                    'value', cast({{ 'try_divide(quarantined_rows, raw_rows)' if name == 'quarantined_share' else name }} as double),
-                    'threshold', cast({{ limit }} as double)
-                ){{ ',' if not loop.last }}
-                {%- endfor %}
-            )
-        )
+        last_rows.table_name,
+        last_rows.checked_at,
+        limits.cdc_limit
     from last_rows
+        lateral view explode(array(
+            {%- for name, limit in limits.items() %}
+            named_struct(
+                'column_name', '{{ name }}',
+                'value', cast({{ 'try_divide(quarantined_rows, raw_rows)' if name == 'quarantined_share' else name }} as double),
+                'threshold', cast({{ limit }} as double)
+            ){{ ',' if not loop.last }}
+            {%- endfor %}
+        )) limits as cdc_limit
 )
 
 -- NULL is above no limit
-select * from numbers
-where value > threshold
+select
+    table_name,
+    checked_at,
+    cdc_limit.column_name,
+    cdc_limit.value,
+    cdc_limit.threshold
+from watched
+where cdc_limit.value > cdc_limit.threshold
 {%- endif -%}
 {%- endtest -%}
 

@@ -29,7 +29,10 @@ where
     {%- if end is none %}
     {{ 'or ' if not loop.first }}{{ column }} > {{ begin.sql }}
     {%- else %}
-    {{ 'or ' if not loop.first }}({{ column }} > {{ begin.sql }} and {{ column }} <= {{ end.sql }})
+    {{ 'or ' if not loop.first }}(
+        {{ column }} > {{ begin.sql }}
+        and {{ column }} <= {{ end.sql }}
+    )
     {%- endif %}
     {%- endfor %}
 {%- endmacro -%}

@@ -1,16 +1,20 @@
 -- what a reader has that keeps the last value of each key
-select
-    key.id,
-    value.after.a
-from (
+with feed as (
+    {{ spark_cdc.change_feed(source('apply', 'changes'), key=['id'], keyed=true) | indent(4) }}
+),
+
+placed as (
     select
         *,
         row_number() over (
             partition by key
             order by cdc_commit_sequence desc, cdc_sequence desc, cdc_step desc
         ) as place
-    from (
-        {{ spark_cdc.change_feed(source('apply', 'changes'), key=['id'], keyed=true) | indent(8) }}
-    ) as feed
-) as placed
+    from feed
+)
+
+select
+    key.id,
+    value.after.a
+from placed
 where place = 1 and value is not null
