@@ -4,10 +4,14 @@
 {{ spark_cdc._untold(model) }}
 {%- elif execute -%}
 {%- set limits = spark_cdc._health_limits(at_most) -%}
-with last_rows as (
+with health_rows as (
+    select * from {{ model }}
+),
+
+last_rows as (
     select *
-    from {{ model }}
-    where checked_at = (select max(every_row.checked_at) from {{ model }} as every_row)
+    from health_rows
+    where checked_at = (select max(every_row.checked_at) from health_rows as every_row)
 ),
 
 watched as (

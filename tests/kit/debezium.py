@@ -99,8 +99,10 @@ def unwrapped(folder: Path, records: Sequence[Record]) -> list[Any]:
         "spark.jars.excludes": ",".join(EXCLUDED),
     }
     launch = Launch(Home(folder), settings, find_java(os.environ).home)
+    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-m", "kit.debezium", str(folder)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
         input=launch.to_json(),
         capture_output=True,
         text=True,
