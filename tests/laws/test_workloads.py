@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,63 +164,57 @@ class Project:
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
         changes = f"ref('{case.name}_changes')"
         self.applied(case.name, case.table, changes, list(case.events), suffixes)
-        if case.workload is not None and len(suffixes) > 2:
-            for suffix in {"history", "events"} & set(suffixes):
-                self.as_of(case.name, suffix, case.workload, case.positions)
-                self.between(case.name, suffix, case.workload, case.positions)
+        if len(suffixes) > 2:
+            for suffix in ("history", "events"):
+                self.as_of(case, suffix)
+                self.between(case, suffix)
             self.feed(case.name, case)
         if format_.can_narrow_before and len(suffixes) > 2:
             self.narrow_before(f"{case.name}_narrow", f"spark_cdc.{decoder}({call}", case)
 
-    def as_of(
-        self, name: str, suffix: str, workload: database.Workload, positions: oracle.Positions
-    ) -> None:
-        """The table as of some commits, from a history: the states of the database."""
-        rng = random.Random(f"{SEED} {name} {suffix}")
-        found = moments(workload, positions, suffix == "events")
-        table = workload.table
+    def as_of(self, case: Case, suffix: str) -> None:
+        """The table as of some commits, from a history."""
+        rng = random.Random(f"{SEED} {case.name} {suffix}")
+        found = moments(case, suffix == "events")
+        table = case.table
         kept = list(table.columns) if suffix == "events" else narrow(table)
         selects, rows = [], []
         for by in ("at", "sequence"):
-            some = [moment for moment in found if moment[0] == by]
-            for number, (_, given, commit) in enumerate(rng.sample(some, min(MOMENTS, len(some)))):
-                call = f"spark_cdc.as_of(ref('{name}_{suffix}'), {by}={given!r})"
+            some = [moment for moment in found if moment.by == by]
+            for number, one in enumerate(rng.sample(some, min(MOMENTS, len(some)))):
+                call = f"spark_cdc.as_of(ref('{case.name}_{suffix}'), {by}={one.given!r})"
                 selects.append(f"select '{by} {number}' as cdc_moment, * from ({{{{ {call} }}}})")
-                state = workload.state_at(commit).values()
                 rows += [
                     {"cdc_moment": f"{by} {number}"} | {column: row[column] for column in kept}
-                    for row in state
+                    for row in one.state()
                 ]
         columns = {"cdc_moment": "string"} | {column: table.columns[column] for column in kept}
-        self.query(f"{name}_{suffix}_as_of", "\nunion all\n".join(selects), columns, rows)
+        self.query(f"{case.name}_{suffix}_as_of", "\nunion all\n".join(selects), columns, rows)
 
-    def between(
-        self, name: str, suffix: str, workload: database.Workload, positions: oracle.Positions
-    ) -> None:
-        """The versions between two commits turn the first state of the database into the second."""
-        rng = random.Random(f"{SEED} {name} {suffix} between")
-        found = moments(workload, positions, suffix == "events")
-        table, history = workload.table, f"ref('{name}_{suffix}')"
+    def between(self, case: Case, suffix: str) -> None:
+        """The versions between two commits turn the first state of the table into the second."""
+        rng = random.Random(f"{SEED} {case.name} {suffix} between")
+        found = moments(case, suffix == "events")
+        table, history = case.table, f"ref('{case.name}_{suffix}')"
         kept = list(table.columns) if suffix == "events" else narrow(table)
         names = ", ".join(f"`{column}`" for column in kept)
         selects, rows = [], []
         for by, end in (("at", ""), ("sequence", "_sequence")):
-            some = [moment for moment in found if moment[0] == by]
+            some = [moment for moment in found if moment.by == by]
             if len(some) < 2:
                 continue
-            pair = sorted(rng.sample(some, 2), key=lambda moment: moment[2])
-            (_, begin_given, _), (_, end_given, commit) = pair
+            first, last = sorted(rng.sample(some, 2), key=lambda moment: moment.order)
             calls = {
-                "before": f"spark_cdc.as_of({history}, {by}={begin_given!r})",
+                "before": f"spark_cdc.as_of({history}, {by}={first.given!r})",
                 "between": (
                     f"spark_cdc.versions_between({history}, "
-                    f"from_{by}={begin_given!r}, to_{by}={end_given!r})"
+                    f"from_{by}={first.given!r}, to_{by}={last.given!r})"
                 ),
             }
             before, between = (f"({{{{ {calls[part]} }}}})" for part in ("before", "between"))
             moment = [
                 f"timestamp '{given}'" if by == "at" else f"'{given}'"
-                for given in (begin_given, end_given)
+                for given in (first.given, last.given)
             ]
             began = f"cdc_valid_from{end} > {moment[0]}"
             ended = f"not cdc_is_current and cdc_valid_to{end} <= {moment[1]}"
@@ -231,10 +226,10 @@ class Project:
             )
             rows += [
                 {"cdc_moment": by} | {column: row[column] for column in kept}
-                for row in workload.state_at(commit).values()
+                for row in last.state()
             ]
         columns = {"cdc_moment": "string"} | {column: table.columns[column] for column in kept}
-        self.query(f"{name}_{suffix}_between", "\nunion all\n".join(selects), columns, rows)
+        self.query(f"{case.name}_{suffix}_between", "\nunion all\n".join(selects), columns, rows)
 
     def narrow_before(self, name: str, call: str, case: Case) -> None:
         """With `before_image='key'` change events have less, current state and history the same."""
@@ -251,24 +246,40 @@ class Project:
         self.feed(name, case)
 
     def feed(self, name: str, case: Case) -> None:
-        """A feed with keys, applied in its order by a reader of whole envelopes: current state."""
-        if any(event["cdc_present_columns"] is not None for event in case.events):
-            return  # a reader cannot know what such an event leaves as it was
+        """A feed with keys, applied in its order by a reader of whole envelopes: current state.
+
+        The reader keeps what it has in columns that an event does not carry. A row that moves
+        without all columns is beyond it: what the event leaves out is null, as rule 13 says.
+        """
         key = list(case.table.key)
+        for event in case.events:
+            before = event["cdc_before"] or {}
+            moves = event["cdc_operation"] == "update" and any(
+                before.get(column) not in (None, event[column]) for column in key
+            )
+            if moves and event["cdc_present_columns"] is not None:
+                return
         call = f"spark_cdc.change_feed(ref('{name}_changes'), key={key}, keyed=true)"
+        carried = "not array_contains(coalesce(value.source.unavailable_columns, array()), '{}')"
+        values = ",\n".join(
+            f"max_by(value.after.`{column}`, place) filter (where {carried.format(column)})"
+            f" as `{column}`"
+            for column in case.table.columns
+        )
         body = (
             f"with feed as (\n{{{{ {call} }}}}\n),\n"
             "positions as (\n"
             "select *, struct(cdc_commit_sequence, cdc_sequence, cdc_step) as place from feed\n"
             "),\n"
-            "truncated as (select max(place) as place from positions where value.op = 't'),\n"
-            "last_of_key as (\n"
-            "select max_by(value, place) as value, max(place) as place\n"
+            "truncated as (select max(place) as begin from positions where value.op = 't'),\n"
+            "gone as (\n"
+            "select key, max(place) filter (where value.after is null) as begin\n"
             "from positions where key is not null group by key\n"
             ")\n"
-            "select last_of_key.value.after.* from last_of_key cross join truncated\n"
-            "where last_of_key.value.after is not null\n"
-            "and (truncated.place is null or last_of_key.place > truncated.place)\n"
+            f"select {values}\nfrom positions join gone using (key) cross join truncated\n"
+            "where value.after is not null\n"
+            "and coalesce(place > greatest(gone.begin, truncated.begin), true)\n"
+            "group by key\n"
         )
         rows = apply_events.current_state(case.events, key)
         self.query(f"{name}_feed", body, case.table.columns, rows)
@@ -279,14 +290,47 @@ def narrow(table: database.Table) -> list[str]:
     return list(dict.fromkeys([*table.key, list(table.columns)[-1]]))
 
 
-def moments(
-    workload: database.Workload, positions: oracle.Positions, by_event: bool
-) -> list[tuple[str, str, int]]:
-    """Each commit that is a moment of the log, as `at` or `sequence`, and its position.
+@dataclass(frozen=True)
+class Moment:
+    """A commit as a moment of the log: `at` or `sequence`, its place, and the table then."""
 
-    It is a moment if everything before it is before its transaction, and everything after it later.
-    Sources may write transactions in another order, or mix them, and clocks may go backwards.
+    by: str
+    given: str
+    order: int
+    state: Callable[[], Iterable[Row]]
+
+
+def moments(case: Case, by_event: bool) -> list[Moment]:
+    """Each commit before which everything is earlier, and after which everything is later.
+
+    Sources may write transactions in another order, or mix them, and clocks may go backwards. The
+    table then is a state of the simulated database, if the raw rows contain all that it knows. Else
+    it is what the change events up to then leave.
     """
+    if case.workload is not None:
+        return moments_of_database(case.workload, case.positions, by_event)
+    key = list(case.table.key)
+    events = sorted(case.events, key=lambda one: (one["cdc_commit_sequence"], one["cdc_sequence"]))
+    found = [Moment("sequence", " ", 0, list)]
+    sequence = "cdc_sequence" if by_event else "cdc_commit_sequence"
+    for by, column in (("at", "cdc_commit_at"), ("sequence", sequence)):
+        values = [event[column] for event in events]
+        if None in values:
+            continue
+        for end in range(1, len(events)):
+            commit, following = (events[place]["cdc_commit_sequence"] for place in (end - 1, end))
+            last = max(values[:end])
+            if commit != following and last < min(values[end:]):
+                state = partial(apply_events.current_state, events[:end], key)
+                given = last.isoformat() if by == "at" else last
+                found.append(Moment(by, given, end, state))
+    return found
+
+
+def moments_of_database(
+    workload: database.Workload, positions: oracle.Positions, by_event: bool
+) -> list[Moment]:
+    """The moments, with the states of the simulated database."""
     places: dict[str, dict[int, list[Any]]] = {"at": {}, "sequence": {}}
     for transaction in workload.transactions:
         found = [positions[one.number] for one in transaction.changes if one.number in positions]
@@ -297,12 +341,16 @@ def moments(
             places["at"][transaction.position] = [found[0].commit_at] * 2
     if any(None in times for times in places["at"].values()):
         del places["at"]
-    given = [("sequence", " ", -1)]
+
+    def moment(by: str, given: str, commit: int) -> Moment:
+        return Moment(by, given, commit, lambda: workload.state_at(commit).values())
+
+    given = [moment("sequence", " ", -1)]
     for by, of_commits in places.items():
         for commit, (_, end) in of_commits.items():
             others = [(other, *place) for other, place in of_commits.items() if other != commit]
             if all(begin > end if other > commit else last <= end for other, begin, last in others):
-                given.append((by, end.isoformat() if by == "at" else end, commit))
+                given.append(moment(by, end.isoformat() if by == "at" else end, commit))
     return given
 
 
