@@ -94,38 +94,70 @@ well_formed as (
 ),
 {%- if as_delivered %}
 
-deliveries as (
+-- Change sequences that may be on several different rows, or whose before image may have no update. They are kept as
+-- hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other buckets need no
+-- further check.
+claims as (
     select
-        *,
-        struct(* except(cdc_raw, cdc_bad_values)) as cdc_delivery
+        xxhash64(cdc_change_seq) as cdc_hash,
+        count_if(cdc_is_before) as cdc_before_images,
+        count_if(not cdc_is_before) as cdc_event_rows,
+        count_if(cdc_operation = 'update') as cdc_updates,
+        min(hash(cdc_change_seq)) as cdc_least_hash,
+        max(hash(cdc_change_seq)) as cdc_greatest_hash
     from well_formed
+    group by xxhash64(cdc_change_seq)
 ),
 
--- the number of different rows with the same change sequence
-sequences as (
+doubtful as (
+    select distinct pmod(cdc_hash, 1048576) as cdc_bucket
+    from claims
+    where
+        cdc_before_images > 1
+        or cdc_event_rows > 1
+        or cdc_before_images > cdc_updates
+        or cdc_least_hash <> cdc_greatest_hash
+),
+
+delivered as (
+    select /*+ broadcast(doubtful) */
+        judged_alone.*,
+        case
+            when judged_alone.cdc_reason is null then struct(judged_alone.* except (cdc_raw, cdc_bad_values))
+        end as cdc_delivery
+    from judged_alone
+    left semi join doubtful
+        on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
+),
+
+-- rows that are equal in every column are one row; the least and the greatest differ if there are others
+compared as (
     select
-        cdc_change_seq,
-        count(distinct case when not cdc_is_before then cdc_delivery end) as cdc_event_rows,
-        count(distinct case when cdc_is_before then cdc_delivery end) as cdc_before_rows,
-        bool_or(cdc_operation = 'update') as cdc_has_update
-    from deliveries
-    group by cdc_change_seq
+        *,
+        min(case when not cdc_is_before then cdc_delivery end) over of_sequence
+        <> max(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_events_differ,
+        min(case when cdc_is_before then cdc_delivery end) over of_sequence
+        <> max(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_befores_differ,
+        coalesce(bool_or(cdc_reason is null and cdc_operation = 'update') over of_sequence, false) as cdc_has_update
+    from delivered
+    window of_sequence as (partition by cdc_change_seq)
 ),
 
 judged as (
-    select
-        judged_alone.* except (cdc_reason),
-        case
-            when judged_alone.cdc_reason is not null then judged_alone.cdc_reason
-            when not judged_alone.cdc_is_before and sequences.cdc_event_rows > 1 then 'sequence_conflict'
-            when judged_alone.cdc_is_before and sequences.cdc_before_rows > 1 then 'sequence_conflict'
-            when
-                judged_alone.cdc_is_before and not (sequences.cdc_event_rows = 1 and sequences.cdc_has_update)
-                then 'orphan_before_image'
-        end as cdc_reason
+    select /*+ broadcast(doubtful) */ judged_alone.*
     from judged_alone
-    left join sequences
-        on judged_alone.cdc_change_seq = sequences.cdc_change_seq
+    left anti join doubtful
+        on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
+    union all
+    select
+        * except (cdc_reason, cdc_delivery, cdc_events_differ, cdc_befores_differ, cdc_has_update),
+        case
+            when cdc_reason is not null then cdc_reason
+            when not cdc_is_before and cdc_events_differ then 'sequence_conflict'
+            when cdc_is_before and cdc_befores_differ then 'sequence_conflict'
+            when cdc_is_before and (cdc_events_differ or not cdc_has_update) then 'orphan_before_image'
+        end as cdc_reason
+    from compared
 )
 {%- else %}
 
