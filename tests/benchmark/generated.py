@@ -133,6 +133,7 @@ def measure(tables: int, rows: int, table_format: str, home: Path) -> dict[str, 
                 text = HEALTH.replace("TABLES", str(tables))
                 (project / "models" / "health.sql").write_text(text, encoding="utf-8")
             figure["seconds"][step], figure["MiB"][step] = timed(project, *command)
+            say(f"{step}: {figure['seconds'][step]:.0f} s, {figure['MiB'][step]} MiB")
             if step == "nothing new":
                 (models,) = (project / "target").glob("run_results.json")
                 figure["models"] = len(json.loads(models.read_text(encoding="utf-8"))["results"])

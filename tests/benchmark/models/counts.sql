@@ -1,0 +1,1 @@
+{{ spark_cdc.raw_counts(of=ref('events')) }}

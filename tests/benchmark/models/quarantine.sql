@@ -1,0 +1,1 @@
+{{ spark_cdc.quarantine(of=ref('events')) }}
