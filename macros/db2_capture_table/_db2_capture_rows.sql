@@ -137,16 +137,16 @@ well_formed as (
     {{ return(spark_cdc._as_text(spark_cdc._quote(column), spec.raw_columns[column])) }}
 {%- endmacro -%}
 
-{#- CTEs from `well_formed` to `positions`: whether a row is the first at its position, and whether the rows at its position
-    differ. These windows have the partitions and the order of the window that finds pairs, so all of them share one shuffle
-    and one sort. Until then, the content of a row is one struct, which is shuffled once. -#}
-{%- macro _db2_positions(spec) -%}
+{#- CTEs from `rows`, some of `well_formed`, to `positions`: whether a row is the first at its position, and whether the rows at
+    its position differ. These windows have the partitions and the order of the window that finds pairs, so all of them share
+    one shuffle and one sort. Until then, the content of a row is one struct, which is shuffled once. -#}
+{%- macro _db2_positions(spec, rows='well_formed') -%}
 bucketed as (
     select
         *,
         -- sorted first: numbers are compared faster than sequences, which begin alike
         xxhash64(cdc_place) as cdc_bucket
-    from well_formed
+    from {{ rows }}
 ),
 
 compared as (

@@ -1,4 +1,4 @@
-{#- What the decoder of capture tables makes from distinct rows: events, and rows in quarantine. -#}
+{#- What the decoder of capture tables makes from distinct rows: events. -#}
 
 {#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
     the same commit, is half of an update. -#}
@@ -167,80 +167,5 @@ case
             ),
             name -> name is not null
         )
-end
-{%- endmacro -%}
-
-
-{#- CTEs to `judged`: every delivery, with the reason if it is in quarantine. -#}
-{%- macro _db2_judged(spec) -%}
-    {%- set has_base = spec.lookups.base -%}
-{{ spark_cdc._db2_capture_rows(spec, as_delivered=true) }},
-
-{{ spark_cdc._db2_positions(spec) }},
-    {%- if has_base %}
-
-{{ spark_cdc._db2_keys(spec, 'positions') }},
-
-{{ spark_cdc._db2_answered_keys(spec) }},
-    {%- endif %}
-
-judged as (
-    select
-        cdc_reason,
-        cdc_raw,
-        cdc_commitseq_as_written,
-        cdc_intentseq_as_written,
-        cdc_operation,
-        cdc_null_keys,
-        cdc_bad_values
-    from judged_alone
-    where cdc_reason is not null
-    union all
-    select
-        {%- if has_base %}
-        case
-            when keyed.cdc_is_conflict then 'sequence_conflict'
-            when answered_keys.cdc_bad_base is not null then 'bad_value'
-        end as cdc_reason,
-        {%- else %}
-        case when cdc_is_conflict then 'sequence_conflict' end as cdc_reason,
-        {%- endif %}
-        cdc_raw,
-        cdc_commitseq_as_written,
-        cdc_intentseq_as_written,
-        cdc_operation,
-        '' as cdc_null_keys,
-        {{ 'answered_keys.cdc_bad_base' if has_base else 'cast(null as string)' }} as cdc_bad_values
-    {%- if has_base %}
-    from keyed
-    left join answered_keys
-        on keyed.cdc_key = answered_keys.cdc_key
-    {%- else %}
-    from positions
-    {%- endif %}
-)
-{%- endmacro -%}
-
-{#- The text of `detail`: what a person needs to see with the reason. -#}
-{%- macro _db2_detail(spec) -%}
-    {%- set commitseq, intentseq = spec.headers.COMMITSEQ, spec.headers.INTENTSEQ -%}
-case cdc_reason
-    when 'bad_sequence'
-        then concat(
-            {{ spark_cdc._literal(commitseq ~ ' is ') }},
-            coalesce(left(cdc_commitseq_as_written, 100), 'NULL'),
-            {{ spark_cdc._literal(', ' ~ intentseq ~ ' is ') }},
-            coalesce(left(cdc_intentseq_as_written, 100), 'NULL')
-        )
-    when 'unknown_operation' then concat({{ spark_cdc._literal(spec.headers.OPERATION ~ ' is ') }}, coalesce(cdc_operation, 'NULL'))
-    when 'null_key' then concat(cdc_null_keys, ' of the key is NULL')
-    when 'sequence_conflict'
-        then concat(
-            {{ spark_cdc._literal('another row has ' ~ commitseq ~ ' ') }},
-            cdc_commitseq_as_written,
-            {{ spark_cdc._literal(', ' ~ intentseq ~ ' ') }},
-            cdc_intentseq_as_written
-        )
-    when 'bad_value' then cdc_bad_values
 end
 {%- endmacro -%}

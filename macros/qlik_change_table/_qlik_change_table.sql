@@ -123,7 +123,8 @@ delivered as (
     select /*+ broadcast(doubtful) */
         judged_alone.*,
         case
-            when judged_alone.cdc_reason is null then struct(judged_alone.* except (cdc_raw, cdc_bad_values))
+            when judged_alone.cdc_reason is null
+                then struct(judged_alone.* except(cdc_raw, cdc_bad_values))
         end as cdc_delivery
     from judged_alone
     left semi join doubtful
@@ -134,11 +135,11 @@ delivered as (
 compared as (
     select
         *,
-        min(case when not cdc_is_before then cdc_delivery end) over of_sequence
-        <> max(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_events_differ,
-        min(case when cdc_is_before then cdc_delivery end) over of_sequence
-        <> max(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_befores_differ,
-        coalesce(bool_or(cdc_reason is null and cdc_operation = 'update') over of_sequence, false) as cdc_has_update
+        min(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_least_event,
+        max(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_greatest_event,
+        min(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_least_before,
+        max(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_greatest_before,
+        bool_or(cdc_reason is null and cdc_operation = 'update') over of_sequence as cdc_has_update
     from delivered
     window of_sequence as (partition by cdc_change_seq)
 ),
@@ -149,13 +150,24 @@ judged as (
     left anti join doubtful
         on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
     union all
+    -- not in the select with the windows: Spark cannot compare collated texts there
     select
-        * except (cdc_reason, cdc_delivery, cdc_events_differ, cdc_befores_differ, cdc_has_update),
+        * except (
+            cdc_reason,
+            cdc_delivery,
+            cdc_least_event,
+            cdc_greatest_event,
+            cdc_least_before,
+            cdc_greatest_before,
+            cdc_has_update
+        ),
         case
             when cdc_reason is not null then cdc_reason
-            when not cdc_is_before and cdc_events_differ then 'sequence_conflict'
-            when cdc_is_before and cdc_befores_differ then 'sequence_conflict'
-            when cdc_is_before and (cdc_events_differ or not cdc_has_update) then 'orphan_before_image'
+            when not cdc_is_before and cdc_least_event <> cdc_greatest_event then 'sequence_conflict'
+            when cdc_is_before and cdc_least_before <> cdc_greatest_before then 'sequence_conflict'
+            when
+                cdc_is_before and (cdc_least_event <> cdc_greatest_event or not cdc_has_update)
+                then 'orphan_before_image'
         end as cdc_reason
     from compared
 )
