@@ -32,14 +32,18 @@
         {%- do types.update({name: there[name]}) -%}
         {%- if form != 'structs' -%}{%- do spark_cdc._check_connect_type(me, 'the column ' ~ name, there[name]) -%}{%- endif -%}
     {%- endfor -%}
-    {%- set names, sql_values = [], [] -%}
+    {%- set names, for_sql_values = [], [] -%}
     {%- for part in ('name', 'db', 'schema', 'table') if source.get(part) is string -%}
         {%- do names.append(source[part]) -%}
     {%- endfor -%}
-    {%- for field, value in source.items() if value is mapping -%}{%- do sql_values.append(field) -%}{%- endfor -%}
+    {%- if source.values() | select('mapping') | list -%}
+        {%- for name in ('cdc_changed_columns', 'cdc_present_columns', 'cdc_metadata') if name in there | map('lower') -%}
+            {%- do for_sql_values.append(name) -%}
+        {%- endfor -%}
+    {%- endif -%}
     {{ return({
         'relation': changes, 'columns': table.columns, 'key': table.key, 'null_keys': null_keys, 'types': types, 'form': form,
-        'keyed': keyed, 'source': fields, 'sql_values': sql_values,
+        'keyed': keyed, 'source': fields, 'for_sql_values': for_sql_values,
         'names_before': spark_cdc._names_before(there, table.columns | list),
         'key_table': spark_cdc._changed_table(me, changes, key, key, null_keys) if keyed else none,
         'names': names | join('.') if names else changes.identifier | string,
@@ -65,10 +69,14 @@
     {%- for field, value in source.items() -%}
         {%- if field is not string or not modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', field) -%}
             {{ spark_cdc._stop(me, 'source has the field ' ~ field, 'names of letters, digits and _', example) }}
-        {%- elif field in own -%}
+        {%- elif field | lower in own -%}
             {{ spark_cdc._stop(
                 me, 'source has the field ' ~ field ~ ', which the change event itself gives', 'fields other than ' ~ own | join(', '), example
             ) }}
+        {%- endif -%}
+        {%- set twin = fields | select('equalto', field) | list or fields | map('lower') | select('equalto', field | lower) | list -%}
+        {%- if twin and twin[0] != field -%}
+            {{ spark_cdc._stop(me, 'source has the field ' ~ field ~ ', another spelling of ' ~ twin[0], 'each field once, in small letters', example) }}
         {%- endif -%}
         {%- if value is string -%}
             {%- do fields.update({field: {'sql': spark_cdc._literal(value), 'type': 'string'}}) -%}
@@ -100,7 +108,7 @@
         {%- do spark_cdc._stop_materialized([
             'change_feed', model.name ~ ' is ' ~ materialized ~ ', and nothing tells the rows that are new',
             'view or table; or an incremental model that selects later batches from it',
-            "select * from ({{ spark_cdc.change_feed(…) }}) {% if is_incremental() %}where cdc_batch > (select max(cdc_batch) from {{ this }}){% endif %}"
+            "select * from ({{ spark_cdc.change_feed(…) }}) {% if is_incremental() %}where cdc_batch > coalesce((select max(cdc_batch) from {{ this }}), ''){% endif %}"
         ]) -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -26,9 +26,9 @@ change_rows as (
         cdc_commit_at,
         cdc_transaction_id,
         cdc_before,
-        {%- if spec.sql_values %}
-        cdc_metadata,
-        {%- endif %}
+        {%- for name in spec.for_sql_values %}
+        {{ name }},
+        {%- endfor %}
         cdc_batch,
         -- null: the event carries all columns
         transform(cdc_present_columns, present -> lower(present)) as cdc_carried
@@ -74,7 +74,7 @@ events as (
 -- A reader that keeps the last value of each key needs more rows: a moved row leaves its old key, and a tombstone
 -- follows each key that is gone.
 rows_of_events as (
-    select /*+ broadcast(departures) */
+    select
         events.* except (cdc_key, cdc_op, cdc_row_before),
         cdc_step,
         case when cdc_moved and cdc_step < 3 then cdc_key_before else cdc_key end as cdc_key,

@@ -82,7 +82,8 @@ select
     quarantined_by_reason,
     last_commit_at,
     last_landed_at,
-    timestampdiff(second, last_commit_at, checked_at) as lag_seconds,
+    -- not timestampdiff, which counts by the clock of the session's time zone
+    (unix_micros(checked_at) - unix_micros(last_commit_at)) div 1000000 as lag_seconds,
     case
         when has_quarantine then coalesce(try_element_at(quarantined_by_reason, '{{ facts.orphaned }}'), 0L)
     end as orphaned_before_images,

@@ -22,6 +22,7 @@ def table(name: str, lag: int | None, quarantined: int | None, **given: Any) -> 
 
 
 NOTHING = dict.fromkeys(OF_THE_LAST_RUN)
+UNKNOWN = "events_with_unknown_columns"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,12 @@ NOTHING = dict.fromkeys(OF_THE_LAST_RUN)
         ),
         ({"lag": 0, "quarantined": 0, "waiting_rows": 5, "open_transactions": 1}, "ok", ()),
         ({"lag": None, "quarantined": None, **NOTHING}, "not known", ()),
+        ({"lag": None, "quarantined": None, **NOTHING, UNKNOWN: 0}, "not known", ()),
+        (
+            {"lag": None, "quarantined": None, **NOTHING, UNKNOWN: 1},
+            "warn",
+            ("1 events with unknown columns",),
+        ),
         ({"lag": None, "quarantined": None, "raw": None}, "ok", ()),
         ({"lag": 0, "quarantined": None, **NOTHING}, "ok", ()),
     ],

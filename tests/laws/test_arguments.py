@@ -85,6 +85,8 @@ FEEDS: list[tuple[str, str]] = [
     ("changes, key=['id'], source='erp'", "source is erp"),
     ("changes, key=['id'], source={'my table': 'orders'}", "source has the field my table"),
     ("changes, key=['id'], source={'ts_ms': 5}", "the field ts_ms, which the change event itself"),
+    ("changes, key=['id'], source={'TS_ms': 5}", "the field TS_ms, which the change event itself"),
+    ("changes, key=['id'], source={'Table': 'o'}", "the field Table, another spelling of table"),
     ("changes, key=['id'], source={'lsn': 1.5}", "the field lsn of source is 1.5"),
     ("changes, key=['id'], source={'lsn': 2 ** 63}", "the field lsn of source is 9223372036854775"),
     ("changes, key=['id'], source={'lsn': {'sql': 'id'}}", "lsn of source is {'sql': 'id'}"),

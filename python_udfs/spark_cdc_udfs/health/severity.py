@@ -15,6 +15,8 @@ STATUSES = (BAD, WARN, UNKNOWN, OK, OLD)
 # A table that was checked so long before the others does not belong to the model any more.
 OLD_SECONDS = 86400
 ANY = "any raw row in quarantine"
+# Every table has this count: 0 of it does not make the gaps known.
+ALWAYS_COUNTED = "events_with_unknown_columns"
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ def share_of(table: Table) -> float | None:
 
 def gaps_of(table: Table) -> int | None:
     """Add up the gaps; None if none of them is known."""
-    known = [count for name in GAPS if (count := table.counts[name]) is not None]
-    return sum(known) if known else None
+    known = {name: count for name in GAPS if (count := table.counts[name]) is not None}
+    total = sum(known.values())
+    return total if total or known.keys() - {ALWAYS_COUNTED} else None
 
 
 def newest_check(tables: Sequence[Table]) -> int | None:

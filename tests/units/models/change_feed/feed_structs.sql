@@ -1,6 +1,6 @@
 {%- set block = {
     'name': 'erp', 'db': 'sales', 'table': "the 'orders'", 'server': 7, 'is_copy': true,
-    'position': {'sql': 'cdc_metadata.position', 'type': 'bigint'}
+    'position': {'sql': 'if(cdc_changed_columns is null, cdc_metadata.position, cdc_metadata.position)', 'type': 'bigint'}
 } -%}
 select
     cdc_sequence,
