@@ -5,7 +5,7 @@
 {%- endmacro -%}
 
 {%- macro _literal(text) -%}
-    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") | replace('\n', '\\n') }}'
+    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
 {%- endmacro -%}
 
 {#- "`a`, `b`", with `prefix` before each name (a table alias with its dot, or nothing). -#}

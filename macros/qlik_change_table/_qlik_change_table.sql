@@ -94,9 +94,9 @@ well_formed as (
 ),
 {%- if as_delivered %}
 
--- Change sequences that may be on several different rows, or whose before image may have no update. They are kept as
--- hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other buckets need no
--- further check.
+-- Change sequences that may be on several different rows, or whose before image may have no update. They are
+-- kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other
+-- buckets need no further check.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,

@@ -1,6 +1,6 @@
 {%- set block = {
     'name': 'erp', 'db': 'sales', 'table': "the 'orders'", 'server': 7, 'is_copy': true,
-    'position': {'sql': 'if(cdc_changed_columns is null, cdc_metadata.position, cdc_metadata.position)', 'type': 'bigint'}
+    'position': {'sql': 'cdc_metadata.position + 0 * coalesce(size(cdc_changed_columns), 0)', 'type': 'bigint'}
 } -%}
 select
     cdc_sequence,
