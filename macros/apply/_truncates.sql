@@ -85,7 +85,7 @@ end
 {#- The same for the body of a model that is a table, when it is built. Change events that are not stored would be decoded only
     for this, so they are not asked. -#}
 {%- macro _is_known_to_have_truncates(changes) -%}
-    {%- if model is not defined or model.config.materialized != 'table' or spark_cdc._is_rendered_again()
+    {%- if model is not defined or model.config.materialized != 'table' or spark_cdc._are_only_calls_asked()
         or invocation_args_dict.which not in ('run', 'build') or graph.nodes is not defined -%}
         {{ return(false) }}
     {%- endif -%}

@@ -9,11 +9,10 @@
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id'], keep_deleted=true) }}"
         ) }}
     {%- endif -%}
-    {%- do spark_cdc._declare({
+    {{ return(spark_cdc._declared({
         'builds': 'current_state', 'changes': changes, 'table': table, 'keep_deleted': keep_deleted,
         'fingerprint_of': [table, keep_deleted],
-    }) -%}
-{{ spark_cdc._current_state(changes, table, keep_deleted, has_truncates=spark_cdc._is_known_to_have_truncates(changes)) }}
+    }, spark_cdc._is_known_to_have_truncates(changes))) }}
 {%- endmacro -%}
 
 

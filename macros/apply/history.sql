@@ -10,11 +10,10 @@
             "{{ spark_cdc.history(ref('orders__changes'), key=['order_id'], granularity='event') }}"
         ) }}
     {%- endif -%}
-    {%- do spark_cdc._declare({
+    {{ return(spark_cdc._declared({
         'builds': 'history', 'changes': changes, 'table': table, 'granularity': granularity,
         'fingerprint_of': [table, granularity],
-    }) -%}
-{{ spark_cdc._history(changes, table, granularity, has_truncates=spark_cdc._is_known_to_have_truncates(changes)) }}
+    }, spark_cdc._is_known_to_have_truncates(changes))) }}
 {%- endmacro -%}
 
 

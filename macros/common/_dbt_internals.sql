@@ -9,7 +9,7 @@
 
 {#- What one dbt command has found out so far: a dict that a macro can change. Unit tests do not share one. -#}
 {%- macro _found_by_command() -%}
-    {{ return(graph.setdefault('spark_cdc', {}) if graph.nodes is defined else {}) }}
+    {{ return(graph.setdefault('spark_cdc ' ~ invocation_id, {}) if graph.nodes is defined else {}) }}
 {%- endmacro -%}
 
 {#- The macros of a package by their names, in an empty dict if dbt has no such package. -#}
@@ -45,33 +45,34 @@
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- Renders the body of a model: its `text`, and the `calls` that `_declare` was given meanwhile. -#}
-{%- macro _rendered(body) -%}
-    {%- set calls, own = [], model.get('spark_cdc_calls') -%}
-    {%- do model.update({'spark_cdc_calls': calls}) -%}
-    {%- set text = render(body) -%}
-    {%- if own is none -%}{%- do model.pop('spark_cdc_calls') -%}{%- else -%}{%- do model.update({'spark_cdc_calls': own}) -%}{%- endif -%}
-    {{ return({'text': text, 'calls': calls}) }}
-{%- endmacro -%}
-
-{#- Whether `_rendered` is at work. -#}
-{%- macro _is_rendered_again() -%}
-    {{ return(model is defined and model.spark_cdc_calls is defined) }}
-{%- endmacro -%}
-
-{#- Gives the call of a body to the macro that rendered it. Otherwise stops for a materialization that cannot be right. -#}
-{%- macro _declare(call) -%}
-    {%- if spark_cdc._is_rendered_again() -%}
+{#- The SQL of the call in a body. `cdc_incremental` runs a model right after dbt compiled it, and takes the call from here. Where
+    `_calls_in` asks, there is no SQL. Stops for a materialization that cannot be right. -#}
+{%- macro _declared(call, has_truncates=false) -%}
+    {%- if spark_cdc._are_only_calls_asked() -%}
         {%- do model.spark_cdc_calls.append(call) -%}
-    {%- else -%}
-        {%- do spark_cdc._check_materialized(call) -%}
+        {{ return('') }}
     {%- endif -%}
+    {%- do spark_cdc._check_materialized(call) -%}
+    {%- set select = spark_cdc._declared_select(call, has_truncates) -%}
+    {%- if model is defined and (model.config or {}).materialized == 'cdc_incremental' and invocation_args_dict.which not in ('compile', 'generate') -%}
+        {%- do spark_cdc._found_by_command().setdefault('calls of ' ~ model.unique_id, []).append({'call': call, 'select': select}) -%}
+    {%- endif -%}
+    {{ return(select) }}
 {%- endmacro -%}
 
 {#- The calls in the body of another model. This model does not depend on the refs in that body, so dbt would not resolve them
     here. -#}
 {%- macro _calls_in(node) -%}
-    {{ return(spark_cdc._rendered('{%- set ref = spark_cdc._ref_in_graph -%}' ~ node.raw_code).calls) }}
+    {%- set calls, own = [], model.get('spark_cdc_calls') -%}
+    {%- do model.update({'spark_cdc_calls': calls}) -%}
+    {%- do render('{%- set ref = spark_cdc._ref_in_graph -%}' ~ node.raw_code) -%}
+    {%- if own is none -%}{%- do model.pop('spark_cdc_calls') -%}{%- else -%}{%- do model.update({'spark_cdc_calls': own}) -%}{%- endif -%}
+    {{ return(calls) }}
+{%- endmacro -%}
+
+{#- Whether `_calls_in` is at work. -#}
+{%- macro _are_only_calls_asked() -%}
+    {{ return(model is defined and model.spark_cdc_calls is defined) }}
 {%- endmacro -%}
 
 {#- The relation of `ref` with these arguments, whatever the calling model depends on. -#}

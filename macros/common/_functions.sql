@@ -1,7 +1,7 @@
 {#- Stops if Spark lacks one of these Python functions, which the model calls. They need this version of Spark. Commands that
     run nothing compile without them. -#}
 {%- macro _check_functions(me, functions, version) -%}
-    {%- if spark_cdc._is_rendered_again() or invocation_args_dict.which in ('compile', 'generate') -%}
+    {%- if spark_cdc._are_only_calls_asked() or invocation_args_dict.which in ('compile', 'generate') -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set there = [] -%}

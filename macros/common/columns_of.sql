@@ -120,26 +120,21 @@
 {#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
     columns of a table that it has read (of some formats the whole table). It does not notice changes by other processes. Every
     relation passes here, so this is where REFRESH TABLE runs. It is not needed for a view made by `cdc_incremental`: its table
-    never changes, or it is a raw log, which a run refreshes. When `cdc_incremental` renders a body that was compiled just
-    before, nothing is asked again. -#}
+    never changes, or it is a raw log, which a run refreshes. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- set plain = spark_cdc._plain_relation(relation, node) -%}
-    {%- set found = spark_cdc._found_by_command() -%}
-    {%- set place = 'columns of ' ~ plain ~ ' for ' ~ model.unique_id -%}
-    {%- if spark_cdc._is_rendered_again() and found.get(place) -%}
-        {{ return(dict(found[place])) }}
-    {%- endif -%}
-    {%- if not spark_cdc._is_in_warehouse(plain) -%}
+    {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
+    {%- set unchanged = (spark_cdc._unchanged(plain) if is_ours and plain is not none) or {} -%}
+    {%- if not unchanged and not spark_cdc._is_in_warehouse(plain) -%}
         {{ return({}) }}
     {%- endif -%}
-    {%- set there = load_relation(plain) -%}
-    {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
-    {%- if not (is_ours and there and there.is_view) -%}
+    {%- set there = load_relation(plain) if is_ours and not unchanged else none -%}
+    {%- if not (unchanged.is_view or (there and there.is_view)) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
-    {%- set columns = spark_cdc._described(plain) -%}
-    {%- do spark_cdc._complete_types(columns, plain) -%}
-    {%- do found.update({place: dict(columns)}) -%}
+    {%- set columns = dict(unchanged.columns) if unchanged.columns else spark_cdc._described(plain) -%}
+    {%- if not unchanged.columns -%}{%- do spark_cdc._complete_types(columns, plain) -%}{%- endif -%}
+    {%- do unchanged.update({'columns': dict(columns)}) -%}
     {{ return(columns) }}
 {%- endmacro -%}
 

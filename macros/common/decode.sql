@@ -1,13 +1,11 @@
 {#- The end of every decoder's macro, and the parts of a decoder. See _macros.yml, and CONTRIBUTING for an example. -#}
 {%- macro decode(decoder, spec) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
-    {%- set call = spark_cdc._call_of_decoder('decode', 'events', decoder, spec) -%}
-    {%- do spark_cdc._declare(call) -%}
-    {{ return(spark_cdc._declared_select(call)) }}
+    {{ return(spark_cdc._declared(spark_cdc._call_of_decoder('decode', 'events', decoder, spec))) }}
 {%- endmacro -%}
 
 
-{#- A call of a decoder, as `_declare` takes it. The fingerprint covers everything that requires a rebuild. It covers which
+{#- A call of a decoder, as `_declared` takes it. The fingerprint covers everything that requires a rebuild. It covers which
     relations the look-ups are, but not their rows. It covers neither `as_of` nor the raw relation and the other inputs: rows of
     another relation are simply new. -#}
 {%- macro _call_of_decoder(me, builds, decoder, spec) -%}

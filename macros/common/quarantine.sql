@@ -2,9 +2,7 @@
 {%- macro quarantine(decoder=none, relation=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}
-    {%- set call = spark_cdc._call_for('quarantine', decoder, relation, *varargs, **kwargs) -%}
-    {%- do spark_cdc._declare(call) -%}
-    {{ return(spark_cdc._declared_select(call)) }}
+    {{ return(spark_cdc._declared(spark_cdc._call_for('quarantine', decoder, relation, *varargs, **kwargs))) }}
 {%- endmacro -%}
 
 {#- The call of `quarantine` or `raw_counts`: with a decoder's name and arguments, or with `of`, the model whose body calls a

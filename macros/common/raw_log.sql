@@ -2,12 +2,10 @@
 {%- macro raw_log(relation, batch=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
-    {%- set call = spark_cdc._call_of_log(relation, batch) -%}
-    {%- do spark_cdc._declare(call) -%}
-    {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}
+    {{ return(spark_cdc._declared(spark_cdc._call_of_log(relation, batch))) }}
 {%- endmacro -%}
 
-{#- The call as `_declare` takes it. Wrong arguments and a materialization that cannot hold a log stop here. -#}
+{#- The call as `_declared` takes it. Wrong arguments and a materialization that cannot hold a log stop here. -#}
 {%- macro _call_of_log(relation, batch) -%}
     {%- set example = "{{ spark_cdc.raw_log(source('erp', 'orders__ct')) }}" -%}
     {%- set raw_columns = spark_cdc._raw_columns_in(relation) -%}

@@ -32,7 +32,7 @@
         {%- do spark_cdc._add_dependencies(run) -%}
     {%- endif -%}
     {%- if run.logs -%}
-    {%- elif not run.is_full and run.raw.identifier | lower not in run.side_tables -%}
+    {%- elif not run.is_full and run.raw.identifier | lower not in run.side_tables and not spark_cdc._is_there(run.raw) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the table ' ~ run.raw ~ ' with the stored raw rows of ' ~ this ~ ' does not exist',
             '--full-refresh, which builds the model again from the rows that the raw relation has now',

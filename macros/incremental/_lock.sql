@@ -32,20 +32,22 @@
 {%- endmacro -%}
 
 {#- The side tables of killed runs: locks, tables of one run, and tables that were not dropped. Raw rows and parser states of
-    the last day are kept. A run whose lock was broken may be in its last statement, which puts them to use when it ends. -#}
-{%- macro _left_over(run) -%}
+    the last day are kept. A run whose lock was broken may be in its last statement, which puts them to use when it ends. `tables`
+    are the names of the tables in the schema, if they were listed already. -#}
+{%- macro _left_over(run, tables=none) -%}
     {%- set prefix = this.identifier ~ '__cdc_' -%}
     {%- set kept = spark_cdc._named_in(run.properties) + ([run.lock.identifier | lower] if run.lock is defined else []) -%}
     {%- set a_day_ago = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.timedelta(days=1) -%}
     {%- set a_day_ago = a_day_ago.strftime('%Y%m%d%H%M%S%f') -%}
     {%- set left_over, there = [], [] -%}
-    {%- for row in run_query('show tables in ' ~ this.without_identifier() ~ " like '" ~ prefix ~ "*'") -%}
-        {%- do there.append(row[1] | lower) -%}
+    {%- set names = tables if tables is not none else spark_cdc._tables_like(prefix ~ '*') -%}
+    {%- for name in names if (name | lower).startswith(prefix | lower) -%}
+        {%- do there.append(name | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', row[1][prefix | length:] | lower
+            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', name[prefix | length:] | lower
         ) -%}
-        {%- if found and row[1] | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
-            {%- do left_over.append(this.incorporate(path={'identifier': row[1]}, type='table')) -%}
+        {%- if found and name | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
+            {%- do left_over.append(this.incorporate(path={'identifier': name}, type='table')) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do run.update({'side_tables': there}) -%}

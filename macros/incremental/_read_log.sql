@@ -67,7 +67,7 @@
     `is_reread` says whether the last batch that was read has other rows now. For that, a log that is a view has two checksums:
     `rows` of the last batch, and `no_batch` of the rows without one. With `--empty` nothing is new. -#}
 {%- macro _news_of_log(log) -%}
-    {%- set properties = spark_cdc._properties(log.relation) if log.is_stored else {} -%}
+    {%- set properties = spark_cdc._properties_of_upstream(log.relation) if log.is_stored else {} -%}
     {%- if log.is_stored and 'spark_cdc.last_batch' not in properties -%}
         {{ spark_cdc._stop(
             'cdc_incremental', log.relation ~ ' is no raw log that a run of cdc_incremental has written',

@@ -4,9 +4,8 @@
 {%- macro _begin_run(call) -%}
     {%- set file_format = spark_cdc._file_format() -%}
     {%- do spark_cdc._of_format(file_format, 'check')(call) -%}
-    {%- set existing = spark_cdc._existing() -%}
-    {%- if existing is not none and not existing.is_view -%}{%- do run_query('refresh table ' ~ existing) -%}{%- endif -%}
-    {%- set properties = spark_cdc._properties(existing) if existing is not none else {} -%}
+    {%- set found = spark_cdc._existing() -%}
+    {%- set existing, properties = found.relation, found.properties -%}
     {%- set stored_format = properties.get('spark_cdc.file_format', file_format) -%}
     {%- if stored_format != file_format and not should_full_refresh() -%}
         {{ spark_cdc._stop(
@@ -39,7 +38,7 @@
         {#- a catalog may show a view that it did not create only as a table -#}
         {%- if spark_cdc._is_there(existing) -%}{%- do run_query('drop table ' ~ existing) -%}{%- endif -%}
     {%- endif -%}
-    {%- if spark_cdc._left_over(run) or not spark_cdc._may_find_nothing(run) -%}
+    {%- if spark_cdc._left_over(run, spark_cdc._tables_at_begin()) or not spark_cdc._may_find_nothing(run) -%}
         {%- do spark_cdc._lock(run) -%}
     {%- endif -%}
     {{ return(run) }}
@@ -53,20 +52,26 @@
     {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and run.properties.get('spark_cdc.read'))) }}
 {%- endmacro -%}
 
-{#- The model as the run before left it, or none. dbt's own list is not enough. It is empty if a table was dropped while
-    Spark listed it, and it lacks schemas in another catalog. -#}
+{#- The model as the run before left it: its `relation`, or none, and its `properties`. dbt's own list of relations is asked
+    only for models that this package has not made: it reads the whole list for each question. That list is empty if a table
+    was dropped while Spark listed it, and it lacks schemas in another catalog. -#}
 {%- macro _existing() -%}
-    {%- set existing = load_relation(this) -%}
-    {%- if existing is none and spark_cdc._is_there(this) -%}
-        {%- set stored_format = spark_cdc._properties(this).get('spark_cdc.file_format') -%}
-        {%- set is_known = stored_format in spark_cdc._table_formats() -%}
-        {%- set existing = this.incorporate(type=spark_cdc._of_format(stored_format, 'facts')().kind if is_known else 'table') -%}
+    {%- if this.identifier | lower in spark_cdc._tables_at_begin() -%}
+        {%- if spark_cdc._of_format(spark_cdc._file_format(), 'facts')().kind == 'table' -%}{%- do run_query('refresh table ' ~ this) -%}{%- endif -%}
+        {%- set properties = spark_cdc._properties(this) -%}
+        {%- set stored_format = properties.get('spark_cdc.file_format') -%}
+        {%- if stored_format in spark_cdc._table_formats() -%}
+            {{ return({'relation': this.incorporate(type=spark_cdc._of_format(stored_format, 'facts')().kind), 'properties': properties}) }}
+        {%- endif -%}
     {%- endif -%}
-    {{ return(existing) }}
+    {%- set existing = load_relation(this) -%}
+    {%- if existing is none and spark_cdc._is_there(this) -%}{%- set existing = this.incorporate(type='table') -%}{%- endif -%}
+    {{ return({'relation': existing, 'properties': spark_cdc._properties(existing) if existing is not none else {}}) }}
 {%- endmacro -%}
 
-{#- Releases the lock, and drops tables that the properties no longer name. -#}
+{#- Releases the lock, and drops tables that the properties no longer name. Tells the models downstream that nothing changed. -#}
 {%- macro _end_run(run) -%}
+    {%- if run.lock is not defined -%}{%- do spark_cdc._note_unchanged(run) -%}{%- endif -%}
     {%- for identifier in spark_cdc._named_in(run.properties_before) if identifier not in spark_cdc._named_in(run.properties) -%}
         {%- do spark_cdc._drop(this.incorporate(path={'identifier': identifier}, type='table')) -%}
     {%- endfor -%}
@@ -104,8 +109,16 @@
 
 {#- Whether a relation exists according to the metastore: dbt's own list lacks relations that this run created. -#}
 {%- macro _is_there(relation) -%}
-    {%- set found = run_query('show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") -%}
-    {{ return(found | length > 0) }}
+    {{ return(spark_cdc._tables_like(relation.identifier, relation) | length > 0) }}
+{%- endmacro -%}
+
+{#- The names of the tables and views in the schema of a relation that match a pattern, without temporary views. -#}
+{%- macro _tables_like(pattern, relation=none) -%}
+    {%- set names = [] -%}
+    {%- for row in run_query('show tables in ' ~ (relation or this).without_identifier() ~ " like '" ~ pattern ~ "'") if row[0] -%}
+        {%- do names.append(row[1]) -%}
+    {%- endfor -%}
+    {{ return(names) }}
 {%- endmacro -%}
 
 {#- Drops a table and its files. Without `purge` some catalogs leave the files. -#}

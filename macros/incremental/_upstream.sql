@@ -47,7 +47,7 @@
     {%- set retracted = spark_cdc._side_table('replaced', of=upstream.relation) -%}
     {#- the relation that the body names was refreshed when the body was compiled -#}
     {%- if upstream.texts -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
-    {%- set properties = spark_cdc._properties(upstream.relation) -%}
+    {%- set properties = spark_cdc._properties_of_upstream(upstream.relation) -%}
     {#- changes if all events may be different: the model was rebuilt, or a view has other SQL -#}
     {%- set epoch = properties.get('spark_cdc.generation', '') ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
     {%- set last_run = properties.get('spark_cdc.last_run', '') -%}

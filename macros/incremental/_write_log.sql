@@ -21,7 +21,7 @@
         }) -%}
         {%- do spark_cdc._note_watermark_of_log(run, 'true') -%}
     {%- else -%}
-        {%- if stored_in and stored_in | lower not in run.side_tables -%}
+        {%- if stored_in and stored_in | lower not in run.side_tables and not spark_cdc._is_there(run.raw) -%}
             {{ spark_cdc._stop(
                 'cdc_incremental', 'the table ' ~ run.raw ~ ' with the rows of ' ~ this ~ ' does not exist',
                 '--full-refresh, which builds the raw log again from the rows that the relation has now',

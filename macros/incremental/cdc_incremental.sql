@@ -22,8 +22,7 @@
 {%- endmaterialization -%}
 
 
-{#- The call in the model's body: the arguments that its public macro gives to `_declare`. To get them the body is rendered
-    once more, now that its references are known. -#}
+{#- The call in the model's body, as its public macro gave it to `_declared` when dbt compiled the body. -#}
 {%- macro _declared_call() -%}
     {%- for node_id in model.depends_on.nodes
         if (graph.nodes.get(node_id) or {}).get('config', {}).get('materialized') == 'ephemeral' -%}
@@ -32,16 +31,16 @@
             'relations that every statement of a run can read, such as views', "config(materialized='view')"
         ) }}
     {%- endfor -%}
-    {%- set body = spark_cdc._rendered(model.raw_code) -%}
-    {%- set calls = body.calls -%}
-    {%- if calls | length != 1 or not spark_cdc._is_but_for_comments(body.text, spark_cdc._declared_select(calls[0]) | trim) -%}
+    {%- set declared = spark_cdc._found_by_command().pop('calls of ' ~ model.unique_id, []) -%}
+    {%- set selects = declared | map(attribute='select') | unique | list -%}
+    {%- if selects | length != 1 or not spark_cdc._is_but_for_comments(sql, selects[0] | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
             'one call of raw_log, of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}
-    {%- set call = calls[0] -%}
+    {%- set call = declared[0].call -%}
     {%- set relations = [call.changes] if not call.spec
         else [call.spec.relation] + call.spec.inputs.values() | list + call.spec.lookups.values() | list -%}
     {%- for relation in relations if relation and relation.event_time_filter -%}
@@ -81,7 +80,7 @@
 {%- endmacro -%}
 
 {#- The SELECT of a call, which is the model's SELECT. -#}
-{%- macro _declared_select(call) -%}
+{%- macro _declared_select(call, has_truncates=false) -%}
     {%- if call.decoder -%}
         {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
         {%- set relation = spark_cdc._without_batch(call.spec.relation, call.spec.raw_columns) -%}
@@ -89,5 +88,5 @@
     {%- elif call.builds == 'raw_log' -%}
         {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}
     {%- endif -%}
-    {{ return(spark_cdc._applied(call)) }}
+    {{ return(spark_cdc._applied(call, has_truncates=has_truncates)) }}
 {%- endmacro -%}
