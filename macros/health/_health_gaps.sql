@@ -1,50 +1,39 @@
 {#- Change events of keys that cannot be in such a state: updates and deletes of keys that do not exist, and inserts of keys that
     do. Keys are counted as in rule 4 of docs/rules.md. -#}
 
-{#- CTEs to `of_gaps`. Only the operation, the sequences and the key of an event are read, and of a key only two hashes are
+{#- CTEs from `events` to `of_gaps`. Only the operation, the sequences and the key of an event are read. Of a key only two hashes are
     shuffled. With the name of the table in them they tell keys of all tables apart.
 
     Each truncate begins an epoch, in which no key exists at first (rule 6). So the windows need no other step for it. -#}
 {%- macro _health_gaps(tables) -%}
-    {%- set counted, so_far, before = [], 'rows between unbounded preceding and current row', 'rows between unbounded preceding and 1 preceding' -%}
+    {%- set so_far, before = 'rows between unbounded preceding and current row', 'rows between unbounded preceding and 1 preceding' -%}
     {%- set transaction_window = 'partition by cdc_hash_1, cdc_hash_2, cdc_epoch, cdc_commit_sequence\norder by cdc_sequence' -%}
     {%- set key_window = 'partition by cdc_hash_1, cdc_hash_2, cdc_epoch\norder by cdc_commit_sequence, cdc_sequence' -%}
-    {%- for one in tables if one.table is not none and not one.table.key_is_collated -%}
-        {%- do counted.append(spark_cdc._health_keys(one)) -%}
-    {%- endfor -%}
--- the keys that each event names: its own key, and for a moved row also the key that it left
-events_with_keys as (
-    {{ spark_cdc._health_union(counted, {
-        'table_name': 'string',
-        'cdc_operation': 'string',
-        'cdc_sequence': 'string',
-        'cdc_commit_sequence': 'string',
-        'cdc_own_key': 'struct<hash_1: bigint, hash_2: bigint>',
-        'cdc_left_key': 'struct<hash_1: bigint, hash_2: bigint>',
-    }) | indent(4) }}
-),
-
 -- the truncates of each table in order
 truncates as (
     select
         table_name,
         array_sort(collect_list(struct(cdc_commit_sequence, cdc_sequence))) as cdc_truncates
-    from events_with_keys
-    where cdc_operation = 'truncate'
+    from events
+    where
+        cdc_own_key is not null
+        and cdc_operation = 'truncate'
     group by table_name
 ),
 
 events_with_epoch as (
     select
-        events_with_keys.*,
+        events.*,
         case
             when cdc_truncates is null then 0
             else {{ spark_cdc._count_truncates('cdc_truncates') | indent(12) }}.here
         end as cdc_epoch
-    from events_with_keys
+    from events
     left join truncates
-        on events_with_keys.table_name = truncates.table_name
-    where cdc_operation <> 'truncate'
+        on events.table_name = truncates.table_name
+    where
+        cdc_own_key is not null
+        and cdc_operation <> 'truncate'
 ),
 
 -- one row for each event and key; cdc_row_delta is what it adds to the count of the key
@@ -147,20 +136,23 @@ of_gaps as (
 )
 {%- endmacro -%}
 
-{#- The events of one table with the hashes of the keys that they name. -#}
+{#- The columns of an event from which gaps are counted: its operation and place, its own key, and for a moved row also the key that
+    it left. Without a key that hashes can tell, the keys are null. -#}
 {%- macro _health_keys(one) -%}
-select
-    {{ spark_cdc._literal(one.name) }} as table_name,
-    cdc_operation,
-    cdc_sequence,
-    cdc_commit_sequence,
-    {{ spark_cdc._health_key(one, false) | indent(4) }} as cdc_own_key,
-    case
-        when
-            {{ spark_cdc._is_move(one.table) | indent(12) }}
-            then {{ spark_cdc._health_key(one, true) | indent(12) }}
-    end as cdc_left_key
-from {{ one.changes }}
+cdc_operation,
+cdc_sequence,
+cdc_commit_sequence,
+    {%- if one.table is not none and not one.table.key_is_collated %}
+{{ spark_cdc._health_key(one, false) }} as cdc_own_key,
+case
+    when
+        {{ spark_cdc._is_move(one.table) | indent(8) }}
+        then {{ spark_cdc._health_key(one, true) | indent(8) }}
+end as cdc_left_key
+    {%- else %}
+cast(null as struct<hash_1: bigint, hash_2: bigint>) as cdc_own_key,
+cast(null as struct<hash_1: bigint, hash_2: bigint>) as cdc_left_key
+    {%- endif %}
 {%- endmacro -%}
 
 {#- A key of an event as two hashes. A hash passes over NULL, so a NULL that is a value has a mark. -#}

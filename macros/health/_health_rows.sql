@@ -4,9 +4,7 @@
 {%- macro _health_events(tables) -%}
     {%- set selects = [] -%}
     {%- for one in tables -%}{%- do selects.append(spark_cdc._health_events_of(one)) -%}{%- endfor -%}
-events as (
-    {{ selects | join('\nunion all\n') | indent(4) }}
-),
+{{ spark_cdc._health_once('events', selects | join('\nunion all\n')) }},
 
 -- cdc_batch is the time of a run, where the events are of this package; a clock that went back gives it a +
 of_events as (
@@ -29,6 +27,18 @@ of_events as (
 )
 {%- endmacro -%}
 
+{#- A CTE that Spark computes once, because it is not deterministic, and shuffles. Otherwise Spark plans and reads it again for
+    each CTE that uses it, which takes minutes for hundreds of tables. -#}
+{%- macro _health_once(name, select) -%}
+{{ name }} as (
+    select *
+    from (
+        {{ select | indent(8) }}
+    ) as {{ name }}_of_tables
+    where rand() >= 0
+)
+{%- endmacro -%}
+
 {#- The events of one table. An update without a before image moves its row if the source says that the key changed. Without
     that either, nobody knows. -#}
 {%- macro _health_events_of(one) -%}
@@ -45,6 +55,7 @@ select
     cdc_source,
     cdc_commit_at,
     {{ 'cdc_batch' if one.has_batch else 'cast(null as string) as cdc_batch' }},
+    {{ spark_cdc._health_keys(one) | indent(4) }},
     cdc_operation <> 'delete' and cdc_present_columns is not null as has_unknown_columns,
     {%- if key %}
     cdc_operation = 'update' and (
@@ -97,15 +108,13 @@ of_streams as (
     {{ spark_cdc._health_union(streams, {'table_name': 'string', 'open_transactions': 'bigint'}) | indent(4) }}
 ),
 
-quarantined as (
-    {{ spark_cdc._health_union(quarantines, {
-        'table_name': 'string',
-        'cdc_source': 'string',
-        'reason': 'string',
-        'detail': 'string',
-        'raw': 'string',
-    }) | indent(4) }}
-),
+{{ spark_cdc._health_once('quarantined', spark_cdc._health_union(quarantines, {
+    'table_name': 'string',
+    'cdc_source': 'string',
+    'reason': 'string',
+    'detail': 'string',
+    'raw': 'string',
+})) }},
 
 reasons as (
     select
