@@ -10,10 +10,13 @@
         {%- do own.update(config.get('tblproperties') or {}) -%}
     {%- endif -%}
     {%- do own.update(properties) -%}
+    {%- set options = spark_cdc._options(run, is_model) -%}
 {{ run.format.create }} {{ relation }}
 using {{ run.file_format }}
+    {%- if options %}
+options ({{ spark_cdc._property_list(options) }})
+    {%- endif %}
     {%- if is_model %}
-{{ options_clause() }}
         {%- if config.get('partition_by') is not none %}
 {{ partition_cols(label='partitioned by') }}
         {%- elif is_split %}
@@ -30,6 +33,16 @@ tblproperties ({{ spark_cdc._property_list(own) }})
     {%- endif %}
 as
 {{ sql }}
+{%- endmacro -%}
+
+{#- The options of a table, which say how its files are written: the format's own, and before them those of the model's config. -#}
+{%- macro _options(run, is_model) -%}
+    {%- set options = spark_cdc._of_format(run.file_format, 'options')() -%}
+    {%- for name, value in ((config.get('options') or {}) if is_model else {}).items() -%}
+        {%- for known in options.keys() | list if known | lower == name | lower -%}{%- do options.pop(known) -%}{%- endfor -%}
+        {%- do options.update({name: value}) -%}
+    {%- endfor -%}
+    {{ return(options) }}
 {%- endmacro -%}
 
 {#- Builds the model from `sql`. -#}

@@ -46,9 +46,9 @@ TABLES = ("events", "current", "history")
 def reads(middle: str) -> dict[str, str]:
     """Queries over the three tables, which are `{events}`, `{current}` and `{history}`."""
     columns = [name for name in raw_orders.COLUMNS if not name.startswith("header__")]
-    every = f"sum(xxhash64({', '.join(columns)}))"
+    every = f"bit_xor(xxhash64({', '.join(columns)}))"
     return {
-        "events: all columns": f"select {every}, sum(xxhash64(cdc_before.note)) from {{events}}",
+        "events: all columns": f"select {every}, bit_xor(xxhash64(cdc_before.note)) from {{events}}",
         "events: since a commit": (
             f"select {every} from {{events}} where cdc_commit_sequence >= '{middle}'"
         ),
@@ -59,6 +59,12 @@ def reads(middle: str) -> dict[str, str]:
         "current: groups of text": "select email, count(note) from {current} group by 1",
         "current: one key": "select * from {current} where order_id = 123456",
         "current: all columns": f"select {every} from {{current}}",
+        "a merge reads": (  # what is new in current state, beside the target that has these keys
+            "select bit_xor(xxhash64(source.*, target.*)) from {current} as source"
+            " left join {history} as target"
+            " on source.order_id = target.order_id and target.cdc_is_current"
+            f" where source.cdc_commit_sequence >= '{middle}'"
+        ),
         "history: as of": (
             f"select {every} from {{history}} where cdc_valid_from_sequence <= '{middle}'"
             f" and (cdc_is_current or cdc_valid_to_sequence > '{middle}')"

@@ -125,6 +125,15 @@ def raw_row_files(place: Place) -> list[Path]:
     return sorted(place.folder.glob("*__cdc_r[ae]*/*.parquet"))
 
 
+def encoding(place: Place, model: str) -> tuple[set[str], dict[str, str]]:
+    """The codecs in the names of a model's files, and the options of its table."""
+    table = stored_in(place, model)
+    files = (place.folder / table).glob("*.parquet")
+    rows = dict(row[:2] for row in place.sql(f"describe extended {{schema}}.{table}"))
+    options = re.findall(r"([\w.]+)=([^,\]]+)", rows["Storage Properties"])
+    return {file.name.split(".")[-2] for file in files}, dict(options)
+
+
 def stored_again(place: Place, relation: str, batch: str) -> None:
     """Give all rows of a table another batch, as if a run at another time had written them."""
     copy = f"{{schema}}.{relation}_copy"

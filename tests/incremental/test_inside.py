@@ -55,6 +55,18 @@ def test_small_files_of_raw_rows_are_compacted(steps: Stepping) -> None:
     assert later == together
 
 
+def test_tables_say_how_their_files_are_written(steps: Stepping) -> None:
+    """So another server writes them alike; an option in the model's config comes first."""
+    ((changes, options), (current, defaults)) = steps.check("encoded")[0]
+    assert (changes, current) == ({"gz"}, {"zstd"})
+    assert defaults == {"compression": "zstd", "parquet.enable.dictionary": "false"}
+    assert options == {
+        "Compression": "gzip",
+        "parquet.page.size": "65536",
+        "parquet.enable.dictionary": "false",
+    }
+
+
 def test_files_that_another_server_added_are_read(steps: Stepping) -> None:
     """The files of stored raw rows, and of retracted events."""
     assert steps.check("other_server") == [2]

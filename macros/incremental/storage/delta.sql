@@ -27,6 +27,11 @@
     {{ return({'delta.enableDeletionVectors': changes | string | lower, 'delta.columnMapping.mode': 'name'}) }}
 {%- endmacro -%}
 
+{#- Delta writes as the session says, in spark.sql.parquet.compression.codec; a table has no say in it. -#}
+{%- macro _delta_options() -%}
+    {{ return({}) }}
+{%- endmacro -%}
+
 {#- By default there are ranges of the first 32 columns, where fields of structs count. With this property there are ranges of
     the columns that it names, here 32 unless more are asked for. Columns that partition the table cannot be among them, nor
     can columns of other types. -#}

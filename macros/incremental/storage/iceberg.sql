@@ -48,6 +48,11 @@
     {{ return(properties) }}
 {%- endmacro -%}
 
+{#- Iceberg writes zstd by itself. -#}
+{%- macro _iceberg_options() -%}
+    {{ return({}) }}
+{%- endmacro -%}
+
 {#- By default there are ranges of the first 100 columns, where fields of structs count. -#}
 {%- macro _iceberg_statistics(asked, others) -%}
     {%- set properties = {} -%}

@@ -13,6 +13,7 @@ from incremental.scenario import (
     Scenario,
     Step,
     applied,
+    config,
     decoded,
     land,
     quarantined,
@@ -105,6 +106,22 @@ SMALL_FILES = Scenario(
                 ],
             },
             look=raw_tables,
+        ),
+    ),
+)
+
+# The config of the first model replaces an option, and adds another.
+ENCODED = Scenario(
+    "encoded",
+    models={
+        "changes": config(options={"Compression": "gzip", "parquet.page.size": "65536"})
+        + decoded(),
+        "current": CURRENT,
+    },
+    steps=(
+        Step(
+            land=(land("raw", (1, "I", 1, "first", "a", 1)),),
+            look=lambda place: [inside.encoding(place, model) for model in BOTH],
         ),
     ),
 )
@@ -230,4 +247,6 @@ CLOCK_OF_REPLACED = Scenario(
     ),
 )
 
-SCENARIOS = (*(NOTHING_NEW, SMALL_FILES, OTHER_SERVER, MADE_AGAIN, CLOCK, CLOCK_OF_REPLACED),)
+SCENARIOS = (
+    *(NOTHING_NEW, SMALL_FILES, ENCODED, OTHER_SERVER, MADE_AGAIN, CLOCK, CLOCK_OF_REPLACED),
+)
