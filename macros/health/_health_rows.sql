@@ -4,7 +4,7 @@
 {%- macro _health_events(tables) -%}
     {%- set selects = [] -%}
     {%- for one in tables -%}{%- do selects.append(spark_cdc._health_events_of(one)) -%}{%- endfor -%}
-{{ spark_cdc._health_once('events', selects | join('\nunion all\n')) }},
+{{ spark_cdc._health_once('events', spark_cdc._health_union(selects)) }},
 
 -- cdc_batch is the time of a run, where the events are of this package; a clock that went back gives it a +
 of_events as (
