@@ -48,7 +48,9 @@ def reads(middle: str) -> dict[str, str]:
     columns = [name for name in raw_orders.COLUMNS if not name.startswith("header__")]
     every = f"bit_xor(xxhash64({', '.join(columns)}))"
     return {
-        "events: all columns": f"select {every}, bit_xor(xxhash64(cdc_before.note)) from {{events}}",
+        "events: all columns": (
+            f"select {every}, bit_xor(xxhash64(cdc_before.note)) from {{events}}"
+        ),
         "events: since a commit": (
             f"select {every} from {{events}} where cdc_commit_sequence >= '{middle}'"
         ),

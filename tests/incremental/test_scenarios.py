@@ -26,6 +26,13 @@ SCENARIOS = [
     *stopping.SCENARIOS,
 ]
 
+# The scenarios of `make test-all`: what they show is also part of others, or seldom happens.
+SLOW = (
+    *("quarantine_of", "files_of_others", "unlisted", "other_type", "failed_edit", "other_part"),
+    *("without_dependencies", "two_inputs", "routed_log", "kept_landing", "log_built_again"),
+    *("empty_text", "functions", "one_commit", "looked_up"),
+)
+
 
 @pytest.fixture(scope="module")
 def steps(
@@ -40,7 +47,13 @@ def steps(
     return Stepping(warehouse, tmp_path_factory.mktemp("scenarios"), "scenarios", scenarios).run()
 
 
-@pytest.mark.parametrize("name", [one.name for one in SCENARIOS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one.name, marks=[pytest.mark.slow] * (one.name in SLOW), id=one.name)
+        for one in SCENARIOS
+    ],
+)
 def test_scenario(steps: Stepping, name: str) -> None:
     looks = steps.check(name)
     if name in ("shared_log", "routed_log", "kept_landing"):
