@@ -4,7 +4,7 @@
 {%- macro _health_events(tables) -%}
     {%- set selects = [] -%}
     {%- for one in tables -%}{%- do selects.append(spark_cdc._health_events_of(one)) -%}{%- endfor -%}
-{{ spark_cdc._health_once('events', spark_cdc._health_union(selects)) }},
+{{ spark_cdc._health_all('events', spark_cdc._health_union(selects), tables) }},
 
 -- cdc_batch is the time of a run, where the events are of this package; a clock that went back gives it a +
 of_events as (
@@ -27,15 +27,20 @@ of_events as (
 )
 {%- endmacro -%}
 
-{#- A CTE that Spark computes once, because it is not deterministic, and shuffles. Otherwise Spark plans and reads it again for
-    each CTE that uses it, which takes minutes for hundreds of tables. -#}
-{%- macro _health_once(name, select) -%}
+{#- A CTE over all tables. If they are many, it is not deterministic: then Spark computes it once, and shuffles it. Otherwise Spark
+    plans and reads it again for each CTE that uses it. For hundreds of tables that takes minutes; for a few large ones it is
+    faster. -#}
+{%- macro _health_all(name, select, tables) -%}
 {{ name }} as (
+    {%- if spark_cdc._are_many(tables) %}
     select *
     from (
         {{ select | indent(8) }}
     ) as {{ name }}_of_tables
     where rand() >= 0
+    {%- else %}
+    {{ select | indent(4) }}
+    {%- endif %}
 )
 {%- endmacro -%}
 
@@ -108,13 +113,13 @@ of_streams as (
     {{ spark_cdc._health_union(streams, {'table_name': 'string', 'open_transactions': 'bigint'}) | indent(4) }}
 ),
 
-{{ spark_cdc._health_once('quarantined', spark_cdc._health_union(quarantines, {
+{{ spark_cdc._health_all('quarantined', spark_cdc._health_union(quarantines, {
     'table_name': 'string',
     'cdc_source': 'string',
     'reason': 'string',
     'detail': 'string',
     'raw': 'string',
-})) }},
+}), tables) }},
 
 reasons as (
     select

@@ -124,10 +124,15 @@ from (
 ) as given_tables (table_name, has_counts, has_quarantine, has_key, has_order)
 {%- endmacro -%}
 
+{#- Whether Spark's planning of so many tables takes longer than reading them. -#}
+{%- macro _are_many(tables) -%}
+    {{ return(tables | length > 16) }}
+{%- endmacro -%}
+
 {#- One select for each table, as one relation; without tables a relation without rows, which has these columns. Spark nests each
     union in the next one, and its analyzer passes all levels for each of them. So many tables are united in parts. -#}
 {%- macro _health_union(selects, columns={}) -%}
-{%- if selects | length > 16 -%}
+{%- if spark_cdc._are_many(selects) -%}
     {%- for part in selects | batch(((selects | length) ** 0.5) | round(0, 'ceil') | int) -%}
 select *
 from (

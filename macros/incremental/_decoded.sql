@@ -52,6 +52,8 @@
         {{ return(none) }}
     {%- endif -%}
     {%- do spark_cdc._lock(run) -%}
+    {#- another server may have added files to a log up to a batch that this model has read -#}
+    {%- for log in run.logs.values() if log.is_stored -%}{%- do run_query('refresh table ' ~ log.relation) -%}{%- endfor -%}
     {%- if run.is_full or run.is_other -%}
         {%- do spark_cdc._number_run(run) -%}
     {%- endif -%}

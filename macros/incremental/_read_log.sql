@@ -59,15 +59,19 @@
             source=api.Relation.create(database=relation.database, schema=relation.schema, identifier=relation.identifier)
         )}) -%}
     {%- endfor -%}
-    {%- for name, log in logs.items() -%}{%- do log.update(spark_cdc._news_of_log(log)) -%}{%- endfor -%}
+    {%- set is_edited = run.properties.get('spark_cdc.definition') != run.fingerprint -%}
+    {%- for name, log in logs.items() -%}{%- do log.update(spark_cdc._news_of_log(log, is_edited)) -%}{%- endfor -%}
     {{ return(logs) }}
 {%- endmacro -%}
 
 {#- What is new in a log. `identity` changes if the log was built again, or a view over it has other SQL. `batch` is the last one.
     `is_reread` says whether the last batch that was read has other rows now. For that, a log that is a view has two checksums:
-    `rows` of the last batch, and `no_batch` of the rows without one. With `--empty` nothing is new. -#}
-{%- macro _news_of_log(log) -%}
-    {%- set properties = spark_cdc._properties_of_upstream(log.relation) if log.is_stored else {} -%}
+    `rows` of the last batch, and `no_batch` of the rows without one. With `--empty` nothing is new. A model that will read rows,
+    such as an edited one, does not rely on what the command noted about the log. -#}
+{%- macro _news_of_log(log, is_edited) -%}
+    {%- set noted = (spark_cdc._unchanged(log.relation) or {}).get('properties') or {} -%}
+    {%- set is_read = not is_edited and log.before and log.before.batch == noted.get('spark_cdc.last_batch') -%}
+    {%- set properties = {} if not log.is_stored else noted if is_read else spark_cdc._properties(log.relation) -%}
     {%- if log.is_stored and 'spark_cdc.last_batch' not in properties -%}
         {{ spark_cdc._stop(
             'cdc_incremental', log.relation ~ ' is no raw log that a run of cdc_incremental has written',

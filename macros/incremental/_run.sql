@@ -57,14 +57,18 @@
     was dropped while Spark listed it, and it lacks schemas in another catalog. -#}
 {%- macro _existing() -%}
     {%- if this.identifier | lower in spark_cdc._tables_at_begin() -%}
-        {%- if spark_cdc._of_format(spark_cdc._file_format(), 'facts')().kind == 'table' -%}{%- do run_query('refresh table ' ~ this) -%}{%- endif -%}
         {%- set properties = spark_cdc._properties(this) -%}
         {%- set stored_format = properties.get('spark_cdc.file_format') -%}
         {%- if stored_format in spark_cdc._table_formats() -%}
-            {{ return({'relation': this.incorporate(type=spark_cdc._of_format(stored_format, 'facts')().kind), 'properties': properties}) }}
+            {%- set kind = spark_cdc._of_format(stored_format, 'facts')().kind -%}
+            {%- if kind == 'table' -%}{%- do run_query('refresh table ' ~ this) -%}{%- endif -%}
+            {{ return({
+                'relation': this.incorporate(type=kind), 'properties': spark_cdc._properties(this) if kind == 'table' else properties
+            }) }}
         {%- endif -%}
     {%- endif -%}
     {%- set existing = load_relation(this) -%}
+    {%- if existing is not none and not existing.is_view -%}{%- do run_query('refresh table ' ~ existing) -%}{%- endif -%}
     {%- if existing is none and spark_cdc._is_there(this) -%}{%- set existing = this.incorporate(type='table') -%}{%- endif -%}
     {{ return({'relation': existing, 'properties': spark_cdc._properties(existing) if existing is not none else {}}) }}
 {%- endmacro -%}

@@ -39,7 +39,9 @@ as
 {%- macro _options(run, is_model) -%}
     {%- set options = spark_cdc._of_format(run.file_format, 'options')() -%}
     {%- for name, value in ((config.get('options') or {}) if is_model else {}).items() -%}
-        {%- for known in options.keys() | list if known | lower == name | lower -%}{%- do options.pop(known) -%}{%- endfor -%}
+        {#- Spark has two names for the codec -#}
+        {%- set same = 'compression' if name | lower == 'parquet.compression' else name | lower -%}
+        {%- for known in options.keys() | list if known | lower == same -%}{%- do options.pop(known) -%}{%- endfor -%}
         {%- do options.update({name: value}) -%}
     {%- endfor -%}
     {{ return(options) }}

@@ -8,18 +8,13 @@
 {%- endmacro -%}
 
 {#- What is known of a model that this command found unchanged: its `properties`, whether it `is_view`, and its `columns` once they
-    were asked. Else none. -#}
+    were asked. Else none. Another command may have changed it since: a model that reads rows asks for the properties again. -#}
 {%- macro _unchanged(relation) -%}
     {{ return(spark_cdc._found_by_command().get(spark_cdc._place_of_unchanged(relation))) }}
 {%- endmacro -%}
 
 {%- macro _place_of_unchanged(relation) -%}
     {{ return('unchanged ' ~ (relation.schema ~ '.' ~ relation.identifier) | lower) }}
-{%- endmacro -%}
-
-{#- The properties of an upstream model. -#}
-{%- macro _properties_of_upstream(relation) -%}
-    {{ return((spark_cdc._unchanged(relation) or {}).get('properties') or spark_cdc._properties(relation)) }}
 {%- endmacro -%}
 
 {#- The names of the tables in the schema of this model when the command ran its first model there. Tables of killed runs are

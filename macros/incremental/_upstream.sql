@@ -47,12 +47,19 @@
     {%- set retracted = spark_cdc._side_table('replaced', of=upstream.relation) -%}
     {#- the relation that the body names was refreshed when the body was compiled -#}
     {%- if upstream.texts -%}{%- do run_query('refresh table ' ~ upstream.relation) -%}{%- endif -%}
-    {%- set properties = spark_cdc._properties_of_upstream(upstream.relation) -%}
+    {%- set unchanged = spark_cdc._unchanged(upstream.relation) -%}
+    {%- set properties = unchanged.properties if unchanged else spark_cdc._properties(upstream.relation) -%}
     {#- changes if all events may be different: the model was rebuilt, or a view has other SQL -#}
-    {%- set epoch = properties.get('spark_cdc.generation', '') ~ (' ' ~ local_md5(upstream.texts | join) if upstream.texts else '') -%}
+    {%- set of_texts = ' ' ~ local_md5(upstream.texts | join) if upstream.texts else '' -%}
+    {%- set epoch = properties.get('spark_cdc.generation', '') ~ of_texts -%}
     {%- set last_run = properties.get('spark_cdc.last_run', '') -%}
-    {%- if last_run and not is_emptied and run.properties.get('spark_cdc.upstream') == epoch
-        and run.properties.get('spark_cdc.upstream_run') == last_run -%}
+    {%- set knows_run = run.properties.get('spark_cdc.upstream') == epoch and run.properties.get('spark_cdc.upstream_run') == last_run -%}
+    {%- if unchanged and not (last_run and knows_run) -%}
+        {#- rows will be read: what the command noted may be old by now -#}
+        {%- set properties = spark_cdc._properties(upstream.relation) -%}
+        {%- set epoch = properties.get('spark_cdc.generation', '') ~ of_texts -%}
+        {%- set last_run = properties.get('spark_cdc.last_run', '') -%}
+    {%- elif last_run and knows_run and not is_emptied -%}
         {{ return({'last': run.properties['spark_cdc.applied'], 'epoch': epoch, 'last_run': last_run, 'new': false, 'affects_all': false}) }}
     {%- endif -%}
     {#- batches of another epoch cannot be compared with the batch that was applied -#}

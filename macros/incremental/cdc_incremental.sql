@@ -32,8 +32,7 @@
         ) }}
     {%- endfor -%}
     {%- set declared = spark_cdc._found_by_command().pop('calls of ' ~ model.unique_id, []) -%}
-    {%- set selects = declared | map(attribute='select') | unique | list -%}
-    {%- if selects | length != 1 or not spark_cdc._is_but_for_comments(sql, selects[0] | trim) -%}
+    {%- if declared | length != 1 or not spark_cdc._is_but_for_comments(sql, declared[0].select | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
             'one call of raw_log, of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
