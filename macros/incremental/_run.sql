@@ -52,9 +52,9 @@
     {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and run.properties.get('spark_cdc.read'))) }}
 {%- endmacro -%}
 
-{#- The model as the run before left it: its `relation`, or none, and its `properties`. dbt's own list of relations is asked
-    only for models that this package has not made: it reads the whole list for each question. That list is empty if a table
-    was dropped while Spark listed it, and it lacks schemas in another catalog. -#}
+{#- The model as the run before left it: its `relation`, or none, and its `properties`. For a model of this package dbt's own list of
+    relations is not asked, since it is read as a whole for each question. That list is empty if a table was dropped while Spark
+    listed it, and it lacks schemas in another catalog. -#}
 {%- macro _existing() -%}
     {%- if this.identifier | lower in spark_cdc._tables_at_begin() -%}
         {%- set properties = spark_cdc._properties(this) -%}

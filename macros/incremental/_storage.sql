@@ -10,7 +10,8 @@
         {%- do own.update(config.get('tblproperties') or {}) -%}
     {%- endif -%}
     {%- do own.update(properties) -%}
-    {%- set options = spark_cdc._options(run, is_model) -%}
+    {%- set given = (config.get('options') or {}) if is_model else {} -%}
+    {%- set options = spark_cdc._of_format(run.file_format, 'options')(given) -%}
 {{ run.format.create }} {{ relation }}
 using {{ run.file_format }}
     {%- if options %}
@@ -33,18 +34,6 @@ tblproperties ({{ spark_cdc._property_list(own) }})
     {%- endif %}
 as
 {{ sql }}
-{%- endmacro -%}
-
-{#- The options of a table, which say how its files are written: the format's own, and before them those of the model's config. -#}
-{%- macro _options(run, is_model) -%}
-    {%- set options = spark_cdc._of_format(run.file_format, 'options')() -%}
-    {%- for name, value in ((config.get('options') or {}) if is_model else {}).items() -%}
-        {#- Spark has two names for the codec -#}
-        {%- set same = 'compression' if name | lower == 'parquet.compression' else name | lower -%}
-        {%- for known in options.keys() | list if known | lower == same -%}{%- do options.pop(known) -%}{%- endfor -%}
-        {%- do options.update({name: value}) -%}
-    {%- endfor -%}
-    {{ return(options) }}
 {%- endmacro -%}
 
 {#- Builds the model from `sql`. -#}

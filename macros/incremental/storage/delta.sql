@@ -28,8 +28,8 @@
 {%- endmacro -%}
 
 {#- Delta writes as the session says, in spark.sql.parquet.compression.codec; a table has no say in it. -#}
-{%- macro _delta_options() -%}
-    {{ return({}) }}
+{%- macro _delta_options(given) -%}
+    {{ return(given) }}
 {%- endmacro -%}
 
 {#- By default there are ranges of the first 32 columns, where fields of structs count. With this property there are ranges of

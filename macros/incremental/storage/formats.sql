@@ -14,7 +14,7 @@
       replaces(existing)                    whether `store_all` can replace this relation, which is not of this package
       begin(run)                            what a run of an existing model does first
       table_properties(run, is_model, is_split)   the properties of a new table; `is_split`: it is partitioned by cdc_is_current
-      options()                             the options of a new table, which a model's config can replace
+      options(given)                        the options of a new table; `given` are those of the model's config
       statistics(asked, others)             properties for ranges of columns, see _statistics.sql
       type_as_stored(data_type)             a type as a table of this format has it, for comparison
       type_as_kept(data_type)               the type with which a raw column is stored

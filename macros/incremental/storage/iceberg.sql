@@ -49,8 +49,8 @@
 {%- endmacro -%}
 
 {#- Iceberg writes zstd by itself. -#}
-{%- macro _iceberg_options() -%}
-    {{ return({}) }}
+{%- macro _iceberg_options(given) -%}
+    {{ return(given) }}
 {%- endmacro -%}
 
 {#- By default there are ranges of the first 100 columns, where fields of structs count. -#}

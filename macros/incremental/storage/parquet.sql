@@ -53,8 +53,11 @@
 
 {#- docs/performance.md has what was measured. Few columns of change data repeat their values, so dictionaries cost more than
     they save; zstd finds the repetitions. -#}
-{%- macro _parquet_options() -%}
-    {{ return({'compression': 'zstd', 'parquet.enable.dictionary': 'false'}) }}
+{%- macro _parquet_options(given) -%}
+    {%- set options, names = {}, given.keys() | map('lower') | list -%}
+    {%- if 'compression' not in names and 'parquet.compression' not in names -%}{%- do options.update({'compression': 'zstd'}) -%}{%- endif -%}
+    {%- if 'parquet.enable.dictionary' not in names -%}{%- do options.update({'parquet.enable.dictionary': 'false'}) -%}{%- endif -%}
+    {{ return(dict(options, **given)) }}
 {%- endmacro -%}
 
 {%- macro _parquet_statistics(asked, others) -%}
