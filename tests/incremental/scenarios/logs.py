@@ -195,6 +195,35 @@ BUILT_AGAIN = Scenario(
     ),
 )
 
+
+# Another server has run both models, and Spark here still has an older list of the log's files. With
+# another call the model reads all rows up to the last batch again.
+def _forget_second_batch(place: Place) -> None:
+    table = inside.stored_in(place, "log")
+    files = place.sql(f"select distinct _metadata.file_name from {{schema}}.{table} where id = 2")
+    paths = [place.folder / table / name for (name,) in files]
+    hidden = [path.rename(path.with_name(f"_{path.name}")) for path in paths]
+    place.sql(f"refresh table {{schema}}.{table}", f"select * from {{schema}}.{table}")
+    for path, now in zip(paths, hidden, strict=True):
+        now.rename(path)
+
+
+OF_ANOTHER_SERVER = Scenario(
+    "batch_of_another_server",
+    models={"log": LOG, "changes": CHANGES},
+    steps=(
+        Step(land=(land("raw", FIRST[0]),)),
+        Step(land=(land("raw", SECOND),)),
+        Step(
+            land=(_forget_second_batch,),
+            models={"changes": CHANGES.replace("'note': 'string'", "'note': 'varchar(20)'")},
+            run=("changes",),
+            rows={"changes": [(1, "first"), (2, "second")]},
+        ),
+    ),
+)
+
+
 WRONG = Scenario(
     "wrong_logs",
     models={
@@ -236,4 +265,4 @@ WRONG = Scenario(
     ),
 )
 
-SCENARIOS = (SHARED, ROUTED, KEPT_LANDING, HALF, BUILT_AGAIN, WRONG)
+SCENARIOS = (SHARED, ROUTED, KEPT_LANDING, HALF, BUILT_AGAIN, OF_ANOTHER_SERVER, WRONG)
