@@ -196,8 +196,8 @@ BUILT_AGAIN = Scenario(
 )
 
 
-# Another server has run both models, and Spark here still has an older list of the log's files. With
-# another call the model reads all rows up to the last batch again.
+# Another server has run both models, and Spark here still has an older list of the log's files.
+# With another call the model reads all rows up to the last batch again.
 def _forget_second_batch(place: Place) -> None:
     table = inside.stored_in(place, "log")
     files = place.sql(f"select distinct _metadata.file_name from {{schema}}.{table} where id = 2")
