@@ -157,18 +157,19 @@ WARM = (
 )
 
 # The settings of `make test-all`, which users have as well. In `make test` only the session has
-# them. Without code generation small tables are faster. Without adaptive plans, of which Spark
-# writes the text again after each stage, large statements take a third less. Without a metastore a
-# statement takes a quarter less; Iceberg needs one.
+# them all. Without code generation small tables are faster. Without a metastore a statement takes a
+# quarter less; Iceberg needs one. Spark writes the text of an adaptive plan again after each stage:
+# without such plans large statements take a third less. Tests of Iceberg and Delta look at files,
+# and an adaptive plan writes few rows into one.
 IS_ALL = bool(os.environ.get("SPARK_CDC_TEST_ALL"))
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
 }
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
+PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 if IS_ALL:
-    INTERPRETED, IN_MEMORY = {}, {}
+    INTERPRETED, IN_MEMORY, PLANNED_ONCE = {}, {}, {}
 
 # Small tables: each partition is a task, and each column with a range takes time. Here neither
 # format keeps ranges of columns by default; otherwise Delta keeps them for 32 columns and Iceberg
@@ -273,12 +274,12 @@ def shared_server(base: Path, table_format: str) -> Warehouse:
             java += " -Dderby.system.durability=test"
             catalog = {} if table_format == "iceberg" else IN_MEMORY
             # unit tests have their rows in the text of the statement, and Spark plans with them
-            memory = {"spark.driver.memory": "5g"} if table_format == "parquet" else {}
+            own = {"spark.driver.memory": "5g"} | PLANNED_ONCE if table_format == "parquet" else {}
             start_server(
                 home,
                 port := free_port(),
                 *("--format", table_format),
-                *conf(INTERPRETED | zone | catalog | memory),
+                *conf(INTERPRETED | zone | catalog | own),
                 java=java,
             )
             (home / "port").write_text(str(port))
