@@ -26,10 +26,10 @@
         ) }}
     {%- elif wanted == 'binary' and there.startswith(('string', 'varchar', 'char')) -%}
         {#- 0xCAFE, x'CAFE' -#}
-        {%- set text, pattern = spark_cdc._bytewise(expression, type_there), "'^(0[xX]|[xX]\\'(?=.*\\'$))([0-9a-fA-F]+)\\'?$'" -%}
+        {%- set text, pattern = spark_cdc._bytewise(expression, type_there), "'^(0[xX]|[xX]\\'(?=.*\\'$))((?:[0-9a-fA-F]{2})+)\\'?$'" -%}
         {%- set digits = spark_cdc._call('regexp_extract', [text, pattern, '2']) -%}
         {{ return(spark_cdc._call('coalesce', [
-            'unhex(' ~ expression ~ ')',
+            spark_cdc._bytes_of_hex(expression),
             'case\n    when ' ~ text ~ ' rlike ' ~ pattern ~ '\n        then ' ~ spark_cdc._call('unhex', [digits]) | indent(8) ~ '\nend',
         ])) }}
     {%- endif -%}
@@ -43,6 +43,12 @@
         {{ return('case\n    when\n        ' ~ is_exact | indent(8) ~ '\n        then ' ~ value ~ '\nend') }}
     {%- endif -%}
     {{ return(value) }}
+{%- endmacro -%}
+
+{#- The bytes of hexadecimal text; NULL if it is not. Spark also accepts an odd number of digits: it guesses that the first byte
+    has one. -#}
+{%- macro _bytes_of_hex(expression) -%}
+    {{ return('case\n    when length(' ~ expression ~ ') % 2 = 0\n        then unhex(' ~ expression ~ ')\nend') }}
 {%- endmacro -%}
 
 {#- A text that is a whole number in another form, such as 5.0 or 1e3. -#}

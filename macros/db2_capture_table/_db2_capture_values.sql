@@ -93,7 +93,7 @@ transform(
         {%- if facts.family in ('integer', 'boolean') -%}
             {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
         {%- elif data_type | lower | trim == 'binary' -%}
-            {{ return('case when length(' ~ expression ~ ') % 2 = 0 then unhex(' ~ expression ~ ') end') }}
+            {{ return(spark_cdc._bytes_of_hex(expression)) }}
         {%- endif -%}
     {%- endif -%}
     {{ return(spark_cdc._typed(expression, type_there, data_type)) }}
