@@ -146,21 +146,21 @@ def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
 
 
 def parts_of(given: Deliveries, number: int) -> list[dict[str, list[Row]]]:
-    """Cut batches into `number` parts. Rows of a look-up land with the first part of their batch.
+    """Cut batches into `number` parts; with a look-up each batch lands as a whole.
 
-    A look-up without some rows has other answers, and answers stay: then a run rightly differs
-    from a full refresh.
+    A look-up answers a row by what has arrived, and answers stay. So with other batches than the
+    format's own, a run may rightly differ from a full refresh.
     """
     parts: list[dict[str, list[Row]]] = [
         {name: [] for name in given.columns} for _ in range(number)
     ]
+    has_look_up = not set(given.columns) <= {"raw", *given.inputs}
     turns = len(given.batches)
     for turn, batch in enumerate(given.batches):
         first = turn * number // turns
         of_batch = max(1, (turn + 1) * number // turns - first)
         for name, rows in batch.items():
-            is_cut = name == "raw" or name in given.inputs
-            for place, part in enumerate(in_order(rows, of_batch if is_cut else 1)):
+            for place, part in enumerate(in_order(rows, 1 if has_look_up else of_batch)):
                 parts[first + place][name] += part
     return parts
 
