@@ -58,7 +58,7 @@ judged as (
         ) -%}
     {%- endfor -%}
 case cdc_reason
-    when 'missing_table_name' then 'table_name is NULL or empty'
+    when 'missing_table_name' then 'table_name is NULL, empty, or ends with a dot'
     when 'bad_record_id' then concat('record_id is ', coalesce(cdc_record_id_as_logged, 'NULL'))
     when 'bad_status' then concat('status is ', coalesce(cdc_status, 'NULL'))
     when 'unknown_operation' then concat('event_type is ', coalesce(cdc_event_type_as_logged, 'NULL'))

@@ -371,12 +371,12 @@ def read_event_type(value: Any) -> int:
 def read_row(row: Row, options: Options) -> LogRow | None:
     """Read a log row on its own, in the order of section 6; None for a row of another table."""
     table_name = row["table_name"]
-    if table_name is None or not table_name.strip(" "):
+    if not (table_name or "").rpartition(".")[2].strip(" "):
         raise Malformed("missing_table_name")
     if not is_of_table(table_name, options.table):
         return None
     record_id = read_record_id(row["record_id"])
-    status = (row["status"] or "").strip(" ")
+    status = (row["status"] or "").rstrip(" ")
     if status not in ("N", "S", "W", "E", "F"):
         raise Malformed("bad_status")
     event_type = read_event_type(row["event_type"])

@@ -252,9 +252,11 @@ def test_now_is_the_local_time_of_the_log() -> None:
     [
         ({"table_name": None, "record_id": None}, "missing_table_name"),
         ({"table_name": "", "record_id": None}, "missing_table_name"),
+        ({"table_name": "hr. ", "record_id": None}, "missing_table_name"),
         ({"record_id": "7x", "status": "Q"}, "bad_record_id"),
         ({"status": "n", "event_type": 9}, "bad_status"),
         ({"status": None}, "bad_status"),
+        ({"status": " N"}, "bad_status"),
         ({"event_type": 9, "event_time": None}, "unknown_operation"),
         ({"event_time": None, "table_key": ""}, "null_event_time"),
         ({"event_time": "soon", "table_key": ""}, "bad_event_time"),

@@ -445,9 +445,13 @@ def _bad(writer: _Writer, row: Row, kind: str) -> list[Row]:
     bad_key = [f"{name}=1x" for name in writer.table.key if types[name] not in ("string", "binary")]
     other_key = [f"{name}=" for name in writer.table.key if types[name] in ("string", "binary")]
     wrong: dict[str, Sequence[Row]] = {
-        "missing_table_name": [{"table_name": None}, {"table_name": "", "record_id": None}],
+        "missing_table_name": [
+            {"table_name": None},
+            {"table_name": "hr."},
+            {"table_name": "", "record_id": None},
+        ],
         "bad_record_id": [{"record_id": None}, {"record_id": 0}, {"record_id": -5}],
-        "bad_status": [{"status": one} for one in (None, "", "n", "X", "NN")],
+        "bad_status": [{"status": one} for one in (None, "", "n", "X", "NN", " N")],
         "unknown_operation": [{"event_type": one} for one in (None, 0, 9)],
         "null_event_time": [{"event_time": None}],
         "bad_event_time": [
@@ -518,7 +522,7 @@ def write(
         rows += _bad(writer, row, kind)
     again = [dict(row) for row in rows if rng.random() < style.duplicates]
     for row in again:
-        if row["status"] and row["status"].strip() in ("N", "S", "W", "E", "F"):
+        if row["status"] and row["status"].rstrip(" ") in ("N", "S", "W", "E", "F"):
             row["status"] = rng.choice("NSWEF")
     if style.shuffle:
         rows += again
