@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -100,21 +102,24 @@ def group_of(item: pytest.Item) -> str:
     return str(fixtures.get("lake") or SAME_GROUP.get(module, module))
 
 
-def scale_examples(item: pytest.Item) -> None:
-    """Try the part of a test's examples that the profile sets."""
-    test = getattr(item, "obj", None)
-    asked = getattr(test, "_hypothesis_internal_use_settings", None)
+def scale_examples(tests: Iterable[Any]) -> None:
+    """Try the part of each test's examples that the profile sets; a test may come repeatedly."""
+    name = "_hypothesis_internal_use_settings"
     profile = hypothesis.settings.default
-    if asked is not None and profile is not None and asked.max_examples != profile.max_examples:
-        number = math.ceil(asked.max_examples * profile.max_examples / 100)
-        test._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=number)  # type: ignore[union-attr]
+    assert profile is not None
+    for test in {id(test): test for test in tests}.values():
+        asked = getattr(test, name, profile)
+        if asked is not profile:  # the test says how many
+            number = math.ceil(asked.max_examples * profile.max_examples / 100)
+            setattr(test, name, hypothesis.settings(asked, max_examples=number))
 
 
 # This is needed before xdist reads the groups, and before pytest reads the markers.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # the items of a parametrised test share its function
+    scale_examples(getattr(item, "obj", None) for item in items)
     for item in items:
-        scale_examples(item)
         item.add_marker(pytest.mark.xdist_group(group_of(item)))
         fixtures = set(getattr(item, "fixturenames", ()))
         if not fixtures & {"warehouse", "lake"} and not item.get_closest_marker("server"):

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import conftest
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from kit import warehouse
 from kit.formats import decoders_built
 
@@ -106,6 +109,21 @@ def test_module_means_the_tests_that_import_it(project: Path) -> None:
     assert resolve("python_udfs/spark_cdc_udfs/outer.py") == plan
     with pytest.raises(Unknown, match=r"no test imports python_udfs/spark_cdc_udfs/alone\.py"):
         resolve("python_udfs/spark_cdc_udfs/alone.py")
+
+
+def test_examples_are_scaled_once_for_all_items_of_a_test() -> None:
+    @given(st.integers())
+    @settings(max_examples=200)
+    def asked(number: int) -> None: ...
+
+    @given(st.integers())
+    def silent(number: int) -> None: ...
+
+    conftest.scale_examples([asked, silent, asked, None, asked])
+    profile = settings.default
+    assert profile is not None
+    found = [one._hypothesis_internal_use_settings.max_examples for one in (asked, silent)]  # type: ignore[attr-defined]
+    assert found == [2 * profile.max_examples, profile.max_examples]
 
 
 @pytest.mark.parametrize("only", ["qlik", "macros/none.sql", "README.md", ".", "tests/conftest.py"])
