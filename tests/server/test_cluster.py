@@ -201,7 +201,8 @@ def cluster(
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
     if not (POSTGRESQL / "initdb").exists():
-        pytest.skip("there is no PostgreSQL (Debian, Ubuntu: sudo apt-get install postgresql)")
+        missing = "there is no PostgreSQL (Debian, Ubuntu: sudo apt-get install postgresql)"
+        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
     # PostgreSQL refuses to run as root, and its user cannot read the folders of root's tests.
     user: dict[str, Any] = {}
     if os.geteuid() == 0:

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,7 @@ from spark_cdc_udfs.server.jvm import Launch
 from spark_cdc_udfs.server.logs import telling_line
 from spark_cdc_udfs.server.sessions import Options
 
+NOBODY = 65534  # the user without rights
 SMALL = ("--conf", "spark.driver.memory=1g", "--master", "local[2]")
 
 
@@ -274,12 +276,24 @@ def test_unwritable_directory_gets_one_line(
     assert "cannot write to" in one_line(capsys.readouterr().err)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_read_only_directory_gets_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tmp_path.chmod(0o500)
-    assert server.main(["start", "--dir", str(tmp_path)]) == 1
+@contextlib.contextmanager
+def without_root() -> Iterator[None]:
+    """Give up the rights of root, who may write everywhere."""
+    user = os.geteuid()
+    os.seteuid(user or NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_read_only_directory_gets_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with TemporaryDirectory(prefix="spark-cdc-") as folder:  # others cannot read `tmp_path`
+        Path(folder).chmod(0o555)
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, -1)
+        with without_root():
+            assert server.main(["start", "--dir", folder]) == 1
     assert "Permission denied" in one_line(capsys.readouterr().err)
 
 
