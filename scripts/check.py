@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 SERVERS = ROOT / ".spark-cdc-check"
 
 UNIT_TESTS = "tests/laws/test_units.py"  # one test for each dbt unit test
+VECTORS = "tests/laws/test_formats.py"  # one test for each vector of a format
 # Models with dbt unit tests, and all models.
 TESTED = ("tests/units/models", "tests/formats/*/models")
 MODELS = ("models", "tests/consumer/models", "tests/benchmark/models", *TESTED)
@@ -98,12 +99,13 @@ def of_decoder(name: str) -> Plan:
     """Its tests, its dbt unit tests, its models."""
     folders = (ROOT / "models" / name, ROOT / "tests" / "formats" / name)
     sql = [model for model in models() if any(model.is_relative_to(folder) for folder in folders)]
-    return Plan(names(sql), (f"tests/formats/{name}", UNIT_TESTS), (name,))
+    return Plan(names(sql), (f"tests/formats/{name}", UNIT_TESTS, VECTORS), (name,))
 
 
 def of_models(found: Sequence[Path]) -> Plan:
-    """The dbt unit tests of models."""
-    return Plan(names(found), (UNIT_TESTS,), tuple(sorted({model.stem for model in found})))
+    """The dbt unit tests of models; models of the demo and of the benchmark have none."""
+    tested = sorted({model.stem for model in found} & {model.stem for model in models(TESTED)})
+    return Plan(names(found), (UNIT_TESTS,) if tested else (), tuple(tested))
 
 
 def of_macros(path: Path) -> Plan:
@@ -114,18 +116,23 @@ def of_macros(path: Path) -> Plan:
     if folder and folder[0] in TESTS_OF_MACROS:
         return Plan(tests=(TESTS_OF_MACROS[folder[0]],), marks="not slow and not server")
     concerned = callers(path)
-    return of_models(
-        [model for model in models(TESTED) if calls(model.read_text("utf-8"), concerned)]
-    )
+    found = [model for model in models(TESTED) if calls(model.read_text("utf-8"), concerned)]
+    return of_models(found) if found else Plan(tests=(UNIT_TESTS,))
 
 
 def of_python(path: Path) -> Plan:
-    """The tests without Spark that import a module, or one that imports it."""
+    """The tests without Spark that import a module, or one that imports it.
+
+    If a format's folder does, its vectors are tested too.
+    """
     modules = importers(path)
-    tests = [test for test in (ROOT / "tests").glob("**/test_*.py") if set(imports(test)) & modules]
+    found = [file for file in (ROOT / "tests").glob("**/*.py") if set(imports(file)) & modules]
+    tests = [file for file in found if file.name.startswith("test_")]
+    formats = {file.parent.name for file in found if file.parent.parent.name == "formats"}
     if not tests:
         raise Unknown(f"no test imports {names([path])[0]}: make check runs all that need no Spark")
-    return Plan(tests=names(tests), marks="unit", types=True)
+    vectors = (VECTORS,) if formats else ()
+    return Plan((), (*names(tests), *vectors), tuple(sorted(formats)), marks="unit", types=True)
 
 
 # Dependencies
@@ -273,9 +280,11 @@ def main(only: str) -> int:
     stop_outdated_server()
     parts = commands(plan)
     with ThreadPoolExecutor(2) as pool:
-        tests = pool.submit(run, "pytest", parts.pop("pytest"))
+        tests = [pool.submit(run, name, parts.pop(name)) for name in ("pytest",) if name in parts]
         well = [run(name, command) for name, command in parts.items()]
-        well.append(tests.result())
+        well += [test.result() for test in tests]
+    if not tests:
+        print(f"== no dbt unit test is about {only}: it was only linted; make demo builds the demo")
     return 0 if all(well) else 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from kit.formats import Format, Vector, decoders_built, every_format
 from kit.units import vector_units
@@ -9,18 +11,32 @@ from kit.units import vector_units
 FORMATS = every_format()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The formats that `--only` names, and their vectors."""
+    only: Sequence[str] = metafunc.config.getoption("--only")
+    chosen = [one for one in FORMATS if not only or one.decoder in only]
+    if "vector" in metafunc.fixturenames:
+        vectors = [
+            pytest.param(format_, file, vector, id=f"{file}-{vector['id']}")
+            for format_ in chosen
+            for file in format_.vectors
+            for vector in format_.vectors_of(file)
+        ]
+        metafunc.parametrize(("format_", "file", "vector"), vectors)
+    elif "format_" in metafunc.fixturenames:
+        metafunc.parametrize("format_", chosen, ids=lambda one: one.decoder)
+
+
 def test_every_decoder_has_a_folder() -> None:
     served = [name for format_ in FORMATS for name in (format_.decoder, *format_.serves)]
     assert sorted(served) == decoders_built()
 
 
-@pytest.mark.parametrize("format_", FORMATS, ids=lambda one: one.decoder)
 def test_every_file_of_vectors_is_read(format_: Format) -> None:
     files = {path.stem for path in (format_.folder / "vectors").iterdir()}
     assert files == {*format_.vectors, *format_.vector_units}
 
 
-@pytest.mark.parametrize("format_", FORMATS, ids=lambda one: one.decoder)
 def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
     """The id is in the expected rows, so that a failure names it."""
     for file in format_.vector_units:
@@ -38,15 +54,6 @@ def test_every_vector_is_in_a_unit_test(format_: Format) -> None:
     assert len({unit.name for unit in vector_units(format_)}) == len(vector_units(format_))
 
 
-@pytest.mark.parametrize(
-    ("format_", "file", "vector"),
-    [
-        pytest.param(format_, file, vector, id=f"{file}-{vector['id']}")
-        for format_ in FORMATS
-        for file in format_.vectors
-        for vector in format_.vectors_of(file)
-    ],
-)
 def test_vector(format_: Format, file: str, vector: Vector) -> None:
     """The reference in Python gives the vector's result, without Spark."""
     format_.vectors[file](vector)

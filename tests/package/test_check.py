@@ -23,7 +23,7 @@ DECODERS = {"gbase_capture", "qlik_change_table"}
 @pytest.mark.parametrize("decoder", sorted(DECODERS))
 def test_decoder(decoder: str) -> None:
     plan = resolve(decoder)
-    assert plan.tests == (f"tests/formats/{decoder}", check.UNIT_TESTS)
+    assert plan.tests == (f"tests/formats/{decoder}", check.UNIT_TESTS, check.VECTORS)
     assert plan.only == (decoder,)
     assert plan.marks == "unit or macros"
     models = check.names((check.ROOT / "models" / decoder).glob("*.sql"))
@@ -42,9 +42,15 @@ def test_every_decoder_has_tests() -> None:
 
 
 def test_model() -> None:
+    path = "tests/units/models/apply/history_commit.sql"
+    expected = Plan((path,), (check.UNIT_TESTS,), ("history_commit",))
+    assert resolve("history_commit") == resolve(path) == expected
+
+
+def test_model_of_the_demo_is_only_linted() -> None:
     path = "models/gbase_capture/demo_accounts.sql"
-    expected = Plan((path,), (check.UNIT_TESTS,), ("demo_accounts",))
-    assert resolve("demo_accounts") == resolve(path) == expected
+    assert resolve("demo_accounts") == resolve(path) == Plan((path,))
+    assert "pytest" not in check.commands(Plan((path,)))
 
 
 def test_test_file_or_folder() -> None:
@@ -105,7 +111,8 @@ def test_file_of_macros_means_the_models_that_call_them(project: Path) -> None:
 
 def test_module_means_the_tests_that_import_it(project: Path) -> None:
     plan = resolve("python_udfs/spark_cdc_udfs/inner.py")
-    assert plan == Plan(tests=("tests/formats/a_log/test_log.py",), marks="unit", types=True)
+    tests = ("tests/formats/a_log/test_log.py", check.VECTORS)
+    assert plan == Plan((), tests, ("a_log",), marks="unit", types=True)
     assert resolve("python_udfs/spark_cdc_udfs/outer.py") == plan
     with pytest.raises(Unknown, match=r"no test imports python_udfs/spark_cdc_udfs/alone\.py"):
         resolve("python_udfs/spark_cdc_udfs/alone.py")
