@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -35,6 +36,13 @@ def test_every_decoder_has_a_folder() -> None:
 def test_every_file_of_vectors_is_read(format_: Format) -> None:
     files = {path.stem for path in (format_.folder / "vectors").iterdir()}
     assert files == {*format_.vectors, *format_.vector_units}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_seed_gives_cases_and_deliveries(format_: Format, seed: int) -> None:
+    cases = list(format_.cases(seed))
+    assert any(case.quarantine for case in cases)
+    assert len(format_.deliveries(random.Random(seed)).batches) > 1
 
 
 def test_every_vector_is_in_a_unit_test(format_: Format) -> None:

@@ -336,10 +336,10 @@ UOW_TYPES = {
 BAD_ROWS = ("bad_sequence", "unknown_operation", "null_key", "bad_value", "sequence_conflict")
 
 
-def _bad(writer: _Writer, kind: str) -> list[Row]:
-    """A row that is malformed in one way, among the others; or two rows in conflict."""
+def _bad(writer: _Writer, kind: str, good: Sequence[Row]) -> list[Row]:
+    """A row that is malformed in one way, among good ones; or two rows in conflict."""
     rng, style, table = writer.rng, writer.style, writer.table
-    like = rng.choice([row for row in writer.rows if row["COMMITSEQ"] != LOAD[0]])
+    like = rng.choice([row for row in good if row["COMMITSEQ"] != LOAD[0]])
     taken = {(row["COMMITSEQ"], row["INTENTSEQ"]) for row in writer.rows}
     row = like | {"INTENTSEQ": like["INTENTSEQ"] + 1}
     while (row["COMMITSEQ"], row["INTENTSEQ"]) in taken:
@@ -399,8 +399,9 @@ def write(workload: Workload, rng: random.Random, style: Style) -> Capture:
         end = max(transaction.committed_at for transaction in workload.transactions)
         writer.load(last - 1, writer.local(end) + timedelta(hours=2))
     rows = writer.condensed(style.copies) if style.copies else list(writer.rows)
+    good = list(writer.rows)
     for kind in chain.from_iterable([kind] * count for kind, count in style.bad_rows.items()):
-        bad = _bad(writer, kind)
+        bad = _bad(writer, kind, good)
         writer.rows += bad  # so that no other row takes the position
         for row in bad:
             rows.insert(rng.randrange(len(rows) + 1), row)

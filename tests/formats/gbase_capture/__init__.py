@@ -46,7 +46,7 @@ def deliveries(rng: random.Random) -> Deliveries:
     withheld = parts[0][len(parts[0]) // 2]["chunk_number"]
     late = [row for row in parts[0] if row["chunk_number"] == withheld]
     parts[0] = [row for row in parts[0] if row["chunk_number"] != withheld]
-    parts[1] += rng.sample(parts[0], 10)
+    parts[1] += rng.sample(parts[0], min(10, len(parts[0])))
     parts[2] += late
     landed: dict[tuple[str, int], int] = {}
 

@@ -121,8 +121,13 @@ LOADED = ", full_load={full_load}, full_load_at='load_time'"
 def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str]) -> Case:
     """A change table with three full loads. Between two of them changes are lost."""
     rng = random.Random(f"{seed} {name}")
-    workload = database.generate(table, rng, transactions=60, key_space=40)
-    written = writer.write(workload, rng, delivery=Delivery(duplicates=0.1, shuffle=True))
+    delivery = Delivery(duplicates=0.1, shuffle=True)
+
+    def make() -> tuple[database.Workload, writer.ChangeTable]:
+        workload = database.generate(table, rng, transactions=60, key_space=40)
+        return workload, writer.write(workload, rng, delivery=delivery)
+
+    workload, written = loads.with_moments(make)
     made = loads.write(workload, written, rng, as_text=as_text)
     lost, _ = loads.lost_between(workload, written, made[1], made[2])
     rows = [row for row in written.rows if row["header__change_seq"] not in lost]
@@ -161,8 +166,12 @@ def deliveries(rng: random.Random) -> Deliveries:
     bad = dict.fromkeys(writer.possible_bad_rows(layout), 2)
     delivery = Delivery(interleave="any", duplicates=0.1, bad_rows=bad)
     table = rng.choice((database.ORDERS, database.POSITIONS))
-    workload = database.generate(table, rng, transactions=80)
-    written = writer.write(workload, rng, layout, delivery)
+
+    def make() -> tuple[database.Workload, writer.ChangeTable]:
+        workload = database.generate(table, rng, transactions=80)
+        return workload, writer.write(workload, rng, layout, delivery)
+
+    workload, written = loads.with_moments(make)
     first, second, third = loads.write(workload, written, rng)
     # the first load arrives late, and has a repeated row; the third one in two parts
     landed = [second.rows, first.rows + first.rows[:1] + third.rows[:-4], third.rows[-4:]]

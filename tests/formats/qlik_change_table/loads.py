@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -40,16 +40,10 @@ def columns_of(table: Table, as_text: Collection[str] = ()) -> dict[str, str]:
     return {"loaded_by": "string", **types, "load_time": "string"}
 
 
-def write(
-    workload: Workload,
-    written: ChangeTable,
-    rng: random.Random,
-    number: int = 3,
-    as_text: Sequence[str] = (),
-) -> list[Load]:
-    """Full loads at ``number`` moments of the history. The columns ``as_text`` land as text.
+def moments(workload: Workload, written: ChangeTable) -> list[tuple[int, str]]:
+    """The moments for a full load: there are rows, and the next change is in a later instant.
 
-    Each load has a row twice with different values, and a row of each kind in quarantine.
+    Each is a position of the history, with the 16 digits of the next change.
     """
     times = {
         transaction.position: min(
@@ -61,12 +55,35 @@ def write(
         if any(change.number in written.positions for change in transaction.changes)
     }
     places = sorted(times)
-    moments = [
+    return [
         (before, times[after])
         for before, after in pairwise(places)
         if times[before] < times[after] and workload.rows_at(before)
     ]
-    chosen = sorted(rng.sample(moments, number))
+
+
+def with_moments(
+    make: Callable[[], tuple[Workload, ChangeTable]], number: int = 3
+) -> tuple[Workload, ChangeTable]:
+    """Make change tables until one has enough moments; some databases are nearly always empty."""
+    while True:
+        workload, written = make()
+        if len(moments(workload, written)) >= number:
+            return workload, written
+
+
+def write(
+    workload: Workload,
+    written: ChangeTable,
+    rng: random.Random,
+    number: int = 3,
+    as_text: Sequence[str] = (),
+) -> list[Load]:
+    """Full loads at ``number`` moments of the history. The columns ``as_text`` land as text.
+
+    Each load has a row twice with different values, and a row of each kind in quarantine.
+    """
+    chosen = sorted(rng.sample(moments(workload, written), number))
     return [_load(workload, place, digits, rng, as_text) for place, digits in chosen]
 
 
