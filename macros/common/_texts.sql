@@ -19,8 +19,7 @@
 {%- endmacro -%}
 
 {#- The `detail` of a bad_value: the column and the value of the first bad value, and how many there are. `values` is a list
-    of {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Spark evaluates it outside of its generated code; see _qlik_names_where.
-    -#}
+    of {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Spark evaluates it outside of its generated code. -#}
 {%- macro _bad_value_detail(values) -%}
     {%- if not values -%}{{ return('cast(null as string)') }}{%- endif -%}
     {%- set lines = [] -%}

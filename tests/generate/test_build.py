@@ -199,7 +199,8 @@ def test_generated_models_are_built_and_right(
     wrong = {}
     for mine, demo in EQUAL.items():
         for ending in ("", "__history"):
-            if not warehouse.sql(f"show tables in spark_cdc like '{demo}{ending}'"):
+            found = warehouse.sql(f"show tables in spark_cdc like '{demo}{ending}'")
+            if ending and not found:  # not every table of the demo has a history
                 continue
             names = common(warehouse, f"generated.{mine}{ending}", f"spark_cdc.{demo}{ending}")
             assert len(names) > 5, (mine, names)

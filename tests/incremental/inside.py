@@ -104,6 +104,24 @@ def locks(place: Place) -> list[str]:
     return [name for name in side_tables(place) if "__cdc_run_" in name]
 
 
+def show_locks(schema: str, model: str) -> str:
+    """The statement that lists the locks of a model's runs."""
+    return f"show tables in {schema} like '{model}__cdc_run_*'"
+
+
+def folders_of_raw_rows(folder: Path, model: str) -> list[Path]:
+    """The folders with the raw rows that a model keeps, in the folder of its schema."""
+    found = sorted(folder.glob(f"{model}__cdc_raw_*"))
+    assert found
+    return found
+
+
+def folder_of(folder: Path, table: str) -> Path:
+    """The folder with the rows of a table on parquet: an incremental model's has a version."""
+    *_, found = sorted(folder.glob(table)) or sorted(folder.glob(f"{table}__cdc_[0-9]*"))
+    return found
+
+
 def versions(place: Place) -> list[str]:
     """The tables with rows of models on parquet: the present one, and the one before it."""
     return [name for name in side_tables(place) if re.search(r"__cdc_\d+$", name)]

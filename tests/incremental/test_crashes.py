@@ -25,6 +25,8 @@ from laws.test_workloads import SEED
 from simulation import database
 from spark_cdc_udfs.server.directory import Home, wait_for
 
+from incremental import inside
+
 pytestmark = pytest.mark.server
 
 KILLS = int(os.environ.get("SPARK_CDC_KILLS", "20"))
@@ -125,7 +127,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
         landing.deliver({"orders": second})
         with begun(tmp_path, MODEL="orders_changes", STATEMENT="view", HELD="before") as run:
             wait_until_held(run)
-        left_over = f"show tables in {landing.schema} like 'orders_changes__cdc_run_*'"
+        left_over = inside.show_locks(landing.schema, "orders_changes")
         assert warehouse.sql(left_over)
         check(landing, "a kill of dbt")
         assert not warehouse.sql(left_over)

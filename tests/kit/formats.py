@@ -115,6 +115,7 @@ class Format:
     ``serves``: other macros with a quarantine whose tests are in this folder.
 
     ``tested_tables``, ``generic_tests``: the format's own generic tests on small tables.
+    ``hints``: what their column ``hint`` says: by table texts, and in how many rows each is.
 
     ``vectors``: for each file in ``vectors/`` a function that checks one vector without Spark.
     ``vector_units``: for each file in ``vectors/`` a function that makes dbt unit tests of all its
@@ -131,6 +132,7 @@ class Format:
     serves: Sequence[str] = ()
     tested_tables: Mapping[str, TestedTable] = field(default_factory=dict)
     generic_tests: Sequence[GenericTest] = ()
+    hints: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     vectors: Mapping[str, Callable[[Vector], None]] = field(default_factory=dict)
     vector_units: Mapping[str, Callable[[Sequence[Vector]], list[UnitTest]]] = field(
         default_factory=dict

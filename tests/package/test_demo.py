@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from incremental import inside
 from kit.formats import decoders_built
 from kit.warehouse import INTERPRETED, PROFILES, QUICK, ROOT, DbtRun, Warehouse, conf, running
 
@@ -122,10 +123,8 @@ def differences(
             continue
         columns = [f"`{column}`" for column in node["columns"] if column not in OF_THE_RUN]
         names = ", ".join(columns)
-        # an incremental model's rows are in a folder with the time of the run in its name
-        *_, stored = sorted(folder.glob(name)) or sorted(folder.glob(f"{name}__cdc_[0-9]*"))
         here = f"select {names} from {SCHEMA}.{name}"
-        there = f"select {names} from parquet.`{stored}`"
+        there = f"select {names} from parquet.`{inside.folder_of(folder, name)}`"
         if difference := warehouse.difference(here, there):
             different.append(f"{name}: {difference}")
     return different

@@ -10,6 +10,8 @@ from kit.units import write_project
 from kit.warehouse import ROOT, DbtRun, Warehouse, link_package
 
 CONSUMER = ROOT / "tests" / "consumer"
+# sqlfluff cannot read the type of `cdc_before`, a struct in which a text has a collation.
+UNREADABLE = "netiq_collated.sql"
 # dbt's own tests, whose layout is not ours.
 OF_DBT = ("not_null_", "unique_", "accepted_values_", "relationships_")
 
@@ -43,7 +45,7 @@ def compiled(
         without_tests = ["--exclude", "resource_type:test", "resource_type:unit_test"]
         found |= compiled_files(warehouse.dbt(project, "compile", *without_tests, env=env))
     # users write decoders of their own as they like
-    return sorted(path for path in found if path.parent.name != "audit")
+    return sorted(path for path in found if path.parent.name != "audit" and path.name != UNREADABLE)
 
 
 def test_compiled_sql_is_laid_out_well(compiled: list[Path]) -> None:

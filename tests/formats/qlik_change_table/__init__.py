@@ -329,6 +329,7 @@ FORMAT = Format(
     wrong_calls=WRONG_CALLS,
     tested_tables=generic_tests.TABLES,
     generic_tests=generic_tests.CASES,
+    hints=generic_tests.HINTS,
     vector_units={
         "qlik_change_mask": vector_units.mask_units,
         "qlik_change_seq": vector_units.sequence_units,

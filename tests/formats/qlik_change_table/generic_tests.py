@@ -128,3 +128,14 @@ CASES: list[GenericTest] = [
     ("loaded", "full_load_is_static", {"key": ["ID"], "minutes": 30}, [11, 12, 13, 15, 16]),
     ("loaded", "full_load_is_static", {"key": ["id"]}, [11, 12, 13, 15]),
 ]
+
+# Of some tables: the texts that a hint has, and in how many rows.
+HINTS = {
+    # columns that do not belong to the table, and large objects, next to the header columns
+    "landed": dict.fromkeys(("header_prefix", "header_columns", "columns", "leave_out"), 1),
+    # also for a mask that lost a zero before its first digit
+    "little": {"mask_byte_order='little'": 1},
+    # the number that fits the most inserts, if one does
+    "counted": {"header_columns=7: ": 3, "the mask fits in neither order": 1},
+    "counted_little": {"mask_byte_order='little', header_columns=7: ": 1},
+}

@@ -179,15 +179,23 @@ where
 {%- endmacro -%}
 
 {%- macro _described_rows(spec) -%}
-with described as (
+with numbered as (
     select
-        rows.id,
-        rows.header__change_seq,
+        id as number,
+        header__change_seq,
+        {{ spark_cdc.raw_json(spec.raw_columns) }} as raw
+    from {{ spec.relation }}
+),
+
+described as (
+    select
+        number as id,
+        header__change_seq,
         base.note,
-        {{ spark_cdc.raw_json(spec.raw_columns) | replace('`note`', 'rows.`note`') | replace('`id`', 'rows.`id`') }} as raw
-    from {{ spec.relation }} as rows
+        numbered.raw
+    from numbered
     left join (select id, max(note) as note from {{ spec.lookups.base }} group by id) as base
-        on rows.id = base.id
+        on number = base.id
 )
 {%- endmacro -%}
 

@@ -109,7 +109,7 @@ class Unread:
         own = place.folder
         self.parts = [
             part
-            for folder in (Path(self.root, "changes"), *own.glob("changes__cdc_raw_*"))
+            for folder in (Path(self.root, "changes"), *inside.folders_of_raw_rows(own, "changes"))
             for part in folder.glob("**/*.parquet")
             if "_delta_log" not in part.parts
         ]

@@ -11,8 +11,7 @@ select
         ' ', cast(idu as string collate utf8_binary), coalesce(fname, 'null'), coalesce(cast(qty as string), 'null')
     ) as told
 from (
-    {#- sqlfluff reads no collation within a struct: the type of cdc_before #}
-    {{ spark_cdc.netiq_event_log(log, **given) | replace(': string collate unicode_ci', ': string') | indent(4) }}
+    {{ spark_cdc.netiq_event_log(log, **given) | indent(4) }}
 ) as events
 union all
 select

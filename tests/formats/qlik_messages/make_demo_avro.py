@@ -1,8 +1,8 @@
 """Write the Avro topic of the demo, seeds/demo_wms__records.csv.
 
-`python tests/package/make_demo_avro.py` writes it. A task sends two tables: the messages of
-SHIPMENTS have the id of their schema; those of CARRIERS have the schema itself, later the frame of
-a schema registry.
+`python tests/formats/qlik_messages/make_demo_avro.py` writes it. A task sends two tables: the
+messages of SHIPMENTS have the id of their schema; those of CARRIERS have the schema itself, later
+the frame of a schema registry.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SEED = HERE.parents[1] / "seeds" / "demo_wms__records.csv"
-sys.path.insert(0, str(HERE.parent))
+SEED = HERE.parents[2] / "seeds" / "demo_wms__records.csv"
+sys.path.insert(0, str(HERE.parents[1]))
 
 from formats.qlik_messages import avro, message  # noqa: E402  # after the path is set
 from formats.qlik_messages.avro import Schema  # noqa: E402
