@@ -39,7 +39,9 @@ HISTORY = {
     "cdc_operation": "string",
     "cdc_ended_by": "string",
 }
-MOMENTS = 6  # of a history, by sequence and by time
+# Of a history, by sequence and by time. All versions of a history are compared; these moments show
+# that `as_of` takes the right ones.
+MOMENTS = 6
 GAPS = dict.fromkeys((gaps.UPDATES, gaps.INSERTS, gaps.DELETES, gaps.MOVES), "bigint")
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
