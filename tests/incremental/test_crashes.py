@@ -29,7 +29,7 @@ from incremental import inside
 
 pytestmark = pytest.mark.server
 
-KILLS = int(os.environ.get("SPARK_CDC_KILLS", "20"))
+KILLS = int(os.environ.get("SPARK_CDC_KILLS", "10"))
 FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 INCREMENTAL = ("run", "--exclude", "*_whole")
 KINDS = ("changes", "current", "history")
