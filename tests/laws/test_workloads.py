@@ -60,7 +60,8 @@ class Project:
         self.query(name, f"{{{{ {call} }}}}\n", columns, rows)
 
     def query(self, name: str, body: str, columns: Columns, rows: Sequence[Row]) -> None:
-        assert rows or name.endswith("_quarantine"), f"nothing is expected of {name}"
+        # with another seed a table may be empty at the end
+        assert rows or SEED or name.endswith("_quarantine"), f"nothing is expected of {name}"
         (self.home / "models" / f"{name}.sql").write_text(body)
         write_parquet(self.home / "expected" / name, columns, rows, files=1)
         self.expected[name] = columns

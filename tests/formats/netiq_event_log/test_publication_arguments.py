@@ -97,7 +97,7 @@ def test_right_calls_compile_without_tables(tmp_path: Path) -> None:
     done = Warehouse("127.0.0.1", 1, tmp_path).dbt(project, "compile", *options, profiles=CONSUMER)
     for result in done.results().values():
         assert result["status"] == "success", result["message"]
-        assert "`idu`" in result["compiled_code"]
+        assert "`record_id`" in result["compiled_code"]
 
 
 def test_docs_of_missing_logs(warehouse: Warehouse, tmp_path: Path) -> None:
