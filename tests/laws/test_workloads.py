@@ -363,10 +363,23 @@ def check_case(case: Case) -> None:
     counted = [case.relations[name] for name in ("raw", *case.counted)]
     assert counts["raw_rows"] == sum(len(relation.rows) for relation in counted)
     assert counts.pop("raw_rows") == sum(counts.values())
-    if case.workload is not None:
-        assert oracle.current_state(case.workload, positions=case.positions) == (
-            apply_events.current_state(case.events, list(case.table.key))
-        )
+    if case.workload is None:
+        return
+    key = list(case.table.key)
+    assert oracle.current_state(case.workload, positions=case.positions) == (
+        apply_events.current_state(case.events, key)
+    )
+    for column, by_event in (("cdc_sequence", True), ("cdc_commit_sequence", False)):
+        for moment in moments(case, by_event):
+            if moment.by == "sequence":
+                until = [event for event in case.events if event[column] <= moment.given]
+                found = apply_events.current_state(until, key)
+                then = {
+                    case.table.key_of(row): {name: row[name] for name in case.table.columns}
+                    for row in found
+                }
+                state = {case.table.key_of(row): dict(row) for row in moment.state()}
+                assert then == state, (case.name, moment.given)
 
 
 def cases(project: Project, are_first: bool) -> None:

@@ -11,7 +11,7 @@ import base64
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -263,6 +263,7 @@ class _Writer:
         self.number = rng.choice(largest.get(layout.record_id, (1, 2**63 - 50, 10**38 - 10**6)))
         self.rows: list[Row] = []
         self.clock = datetime(1, 1, 1)
+        self.last_time: dict[object, datetime] = {}  # of the last change of a key
         self.last_row: dict[int, int] = {}  # the record_id of the last row of a change
 
     def row(self, event_type: int, values: Values, at: datetime, **more: Any) -> Row:
@@ -343,7 +344,10 @@ class _Writer:
         rng = self.rng
         if self.style.as_of is not None:
             at = max(at, self.clock)  # the times order the rows
-        self.clock = at
+        key = self.table.key_of(change.values)
+        if self.style.is_faithful and self.last_time.get(key) == at:
+            at += timedelta(microseconds=1)  # else two updates could be one event
+        self.last_time[key] = self.clock = at
         draw = rng.random()
         is_asked = draw < self.style.query_back
         is_both = is_asked and rng.random() < self.style.both
@@ -353,9 +357,9 @@ class _Writer:
         else:
             rows = self.asked(change, at) + (logged if is_both else [])
             rng.shuffle(rows)
-        key = rows[0]["table_key"]
+        text = rows[0]["table_key"]
         if rng.random() < 0.9 or self.style.is_faithful:
-            rows = [{**row, "table_key": key} for row in rows]
+            rows = [{**row, "table_key": text} for row in rows]
         self.add(rows)
         self.last_row[change.number] = self.number
         if rng.random() < 0.1:
