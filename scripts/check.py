@@ -11,6 +11,7 @@ import ast
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -237,7 +238,7 @@ def commands(plan: Plan) -> dict[str, list[str]]:
 
 
 def stop_outdated_server() -> None:
-    """Stop a server that was started with other Python code than the present code."""
+    """Stop a server that was started with other Python code, and remove the results it kept."""
     code = hashlib.sha256()
     for file in sorted(ROOT.glob("python_udfs/**/*.py")):
         code.update(file.read_bytes())
@@ -247,6 +248,7 @@ def stop_outdated_server() -> None:
     if started_with.exists() and started_with.read_text() != code.hexdigest():
         home = str(SERVERS / "parquet" / "server")
         subprocess.run(["spark-cdc-server", "stop", "--dir", home], check=True)
+        shutil.rmtree(SERVERS / "parquet" / "kept_results", ignore_errors=True)
     SERVERS.mkdir(exist_ok=True)
     started_with.write_text(code.hexdigest())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import hypothesis
 import pytest
 from kit.formats import Format, Vector, decoders_built, every_format
 from kit.units import vector_units
-from kit.warehouse import IS_ALL
 
 from laws.test_workloads import check_case
 
@@ -41,7 +41,11 @@ def test_every_file_of_vectors_is_read(format_: Format) -> None:
     assert files == {*format_.vectors, *format_.vector_units}
 
 
-@pytest.mark.parametrize("seed", range(10) if IS_ALL else (2, 3, 4))
+# One seed in `make check`, two in `make test`, eleven in `make test-all`.
+SEEDS = range(2, 3 + hypothesis.settings().max_examples // 30)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_seed_gives_cases_and_deliveries(format_: Format, seed: int) -> None:
     cases = list(format_.cases(seed))
     assert any(case.quarantine for case in cases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,12 +32,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def results(
     warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, dict[str, Any]]:
-    """Run the unit tests of this session, two at a time.
-
-    Each builds a table in the schema `units`, and drops it: see `tests/units/macros`.
-    """
+    """Run the unit tests of this session, two at a time; see `tests/units/macros`."""
     project = tmp_path_factory.mktemp("units") / "units"
     write_project(project)
+    kept = kept_results(warehouse)
     names = {
         str(item.callspec.params["name"])
         for item in request.session.items
@@ -43,15 +43,36 @@ def results(
     }
     warehouse.sql(
         "drop schema if exists units cascade",
-        f"create schema units location '{project}/tables'",
+        "create schema units",
     )
     done = warehouse.dbt(
         project,
         *("test", "--threads", "2", "--select", *(f"test_name:{name}" for name in sorted(names))),
-        env={"SPARK_CDC_SCHEMA": "units"},
+        env={"SPARK_CDC_SCHEMA": "units", "SPARK_CDC_KEPT_RESULTS": str(kept)},
         check=False,
     )
     return done.results()
+
+
+def kept_results(warehouse: Warehouse) -> Path:
+    """Tell the server of the results that earlier runs kept, and give a folder for new ones.
+
+    Of each test the newest result is kept. A run that was killed leaves one without `_SUCCESS`.
+    """
+    base = warehouse.home / "kept_results"
+    whole = sorted(base.glob("*/*/_SUCCESS"), key=lambda path: path.stat().st_mtime)
+    newest = {path.parent.name.rpartition("__")[0]: path.parent for path in whole}
+    warehouse.sql(
+        "drop schema if exists kept_results cascade",
+        "create schema kept_results",
+        *(
+            f"create table kept_results.`{result.name}` using parquet location '{result}'"
+            for result in newest.values()
+        ),
+    )
+    for result in {path.parent for path in whole} - set(newest.values()):
+        shutil.rmtree(result)
+    return base / uuid.uuid4().hex
 
 
 def test_unit_test(results: dict[str, dict[str, Any]], name: str) -> None:

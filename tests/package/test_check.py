@@ -188,3 +188,17 @@ def test_a_server_that_answers_late_is_not_given_up(
     status = script.replace("{asked}", str(tmp_path / "asked"))
     monkeypatch.setattr(warehouse, "SERVER", ("sh", "-c", status))
     assert warehouse.answers(tmp_path, seconds) == is_there
+
+
+def test_results_are_kept_until_the_python_code_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "SERVERS", tmp_path)
+    kept = tmp_path / "parquet" / "kept_results"
+    kept.mkdir(parents=True)
+    check.stop_outdated_server()
+    check.stop_outdated_server()
+    assert kept.exists()
+    (tmp_path / "code").write_text("other code", encoding="utf-8")
+    check.stop_outdated_server()
+    assert not kept.exists()

@@ -861,7 +861,7 @@ def test_hashes_of_many_small_batches_are_sorted_seldom() -> None:
         sorted_ += len(array)
         return sort(array, **options)
 
-    count = 10_000
+    count = 2_000
     records = framed_records(b"".join(commit(sequence, 5) for sequence in range(count)))
     with mock.patch.object(np, "sort", counted):
         for index in range(count):
