@@ -101,6 +101,9 @@ placed as (
         {%- if 'metadata' in spec.lookups %}
         cdc_id is not null as cdc_has_version,
         sort_array(cdc_lower_names) as cdc_written_names,
+        cdc_number,
+        -- a message that names no table is of the only one
+        coalesce(cdc_table_name, if(cdc_number = 1, cdc_one_name, null)) as cdc_table_of_versions,
         {%- endif %}
         cdc_changed_bits,
         cdc_column_bits,

@@ -8,33 +8,32 @@
 known_tables as (
     with known as (
         {%- if has_metadata %}
-        select distinct
-            cdc_version.cdc_source_schema as cdc_schema,
-            cdc_version.cdc_source_table as cdc_name
-        from known_versions
-        where cdc_version.cdc_source_table is not null
-        {%- endif %}
-        {%- if has_metadata and spec.table %}
-        union all
-        {%- endif %}
-        {%- if spec.table or not has_metadata %}
+        select
+            tables.cdc_schema,
+            tables.cdc_name
+        from (
+            select
+                collect_set(
+                    case
+                        when cdc_version.cdc_source_table is not null
+                            then named_struct(
+                                'cdc_schema', cdc_version.cdc_source_schema,
+                                'cdc_name', cdc_version.cdc_source_table
+                            )
+                    end
+                ) as cdc_told
+            from known_versions
+        ) as told,
+            lateral inline(
+                {{ spark_cdc._qlik_told_tables(spec) | indent(16) }}
+            ) as tables
+        {%- else %}
         select
             cast({{ spark_cdc._literal(spec.schema) if spec.schema else 'null' }} as string) as cdc_schema,
             cast({{ spark_cdc._literal(spec.table) if spec.table else 'null' }} as string) as cdc_name
-        {%- endif %}
-        {%- if has_metadata and spec.table %}
-        where
-            not exists (
-                select 1 as cdc_one
-                from known_versions
-                where
-                    cdc_version.cdc_source_table = {{ spark_cdc._literal(spec.table) }}
-                    {%- if spec.schema %}
-                    and cdc_version.cdc_source_schema = {{ spark_cdc._literal(spec.schema) }}
-                    {%- endif %}
-            )
-        {%- elif not has_metadata and not spec.table %}
+        {%- if not spec.table %}
         where false
+        {%- endif %}
         {%- endif %}
     ),
 
@@ -99,6 +98,30 @@ known_tables as (
         ) as cdc_by_key
     from names
     where {{ spark_cdc._qlik_once() }}
+)
+{%- endmacro -%}
+
+{#- The tables that metadata messages tell of; also the table of the call, if none of them is that one. -#}
+{%- macro _qlik_told_tables(spec) -%}
+    {%- if not spec.table -%}
+        {{ return('cdc_told') }}
+    {%- endif -%}
+if(
+    exists(
+        cdc_told,
+        one -> one.cdc_name = {{ spark_cdc._literal(spec.table) }}
+        {%- if spec.schema %}
+        and one.cdc_schema = {{ spark_cdc._literal(spec.schema) }}
+        {%- endif %}
+    ),
+    cdc_told,
+    array_append(
+        cdc_told,
+        named_struct(
+            'cdc_schema', cast({{ spark_cdc._literal(spec.schema) if spec.schema else 'null' }} as string),
+            'cdc_name', {{ spark_cdc._literal(spec.table) }}
+        )
+    )
 )
 {%- endmacro -%}
 

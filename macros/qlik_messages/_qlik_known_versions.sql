@@ -134,15 +134,10 @@ coalesce(
 {%- macro _qlik_versioned(spec) -%}
 {%- set source -%}
 delivered
-cross join known_tables
 left join versions_by_id
     on delivered.cdc_message_id = versions_by_id.cdc_id
 left join versions_by_table
-    on
-        coalesce(
-            delivered.cdc_table_name,
-            if(known_tables.cdc_number = 1, known_tables.cdc_one_name, null)
-        ) = versions_by_table.cdc_name
+    on delivered.cdc_table_of_versions = versions_by_table.cdc_name
 {%- endset -%}
 {{ spark_cdc._qlik_steps('versioned', source, [
     {'cdc_candidates': spark_cdc._qlik_candidates(spec.reads_avro)},
