@@ -21,7 +21,7 @@ def inject(sql: str, ctes: Sequence[InjectedCTE]) -> str:
     """Put CTEs before a query, as dbt does.
 
     dbt parses the whole query to find out whether its first word is WITH. For the queries of a
-    decoder that takes seconds, in all half of the time of the unit tests.
+    decoder that takes seconds, in all a quarter of the time of the unit tests.
     """
     if not ctes:
         return sql
