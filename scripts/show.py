@@ -1,68 +1,80 @@
-"""Prints the demo's tables: raw rows, current state and history of the orders, row counts."""
+"""The last screen of `make demo`: what was built of each format, and what to try next."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 
-SHOWN = [
-    (
-        "raw rows of the change table (seeds/demo_orders__ct.csv)",
-        "select header__change_seq, header__change_oper, header__change_mask, order_id, status,"
-        " amount from demo_orders__ct order by header__change_seq, header__change_oper limit 8",
-    ),
-    (
-        "current state (models demo_orders)",
-        "select order_id, status, amount, cdc_operation, cdc_commit_at"
-        " from demo_orders order by order_id limit 8",
-    ),
-    (
-        "history (model demo_orders__history)",
-        "select order_id, status, amount, cdc_valid_from, cdc_valid_to, cdc_operation, cdc_ended_by"
-        " from demo_orders__history order by order_id, cdc_valid_from_sequence limit 12",
-    ),
-    (
-        "raw rows that are no events (model demo_orders__quarantine)",
-        "select reason, detail from demo_orders__quarantine order by reason",
-    ),
-]
+# The decoder of each table, by its model of change events.
+TABLES = {
+    path.stem.removesuffix("__changes"): path.parent.name
+    for path in sorted(Path(__file__).parents[1].glob("models/*/*__changes.sql"))
+}
+PARTS = ("__changes", "", "__history", "__quarantine")
+HEADER = ("table", "decoder", "raw rows", "events", "rows", "versions", "in quarantine")
+
+# Each query, and what it shows.
+QUERIES = {
+    "select order_id, status, amount from {{ ref('demo_orders') }}": "the orders that exist",
+    "select * from {{ ref('demo_orders__as_of') }}": "the orders of half past eight",
+    "select status, cdc_valid_from, cdc_valid_to, cdc_ended_by"
+    " from {{ ref('demo_orders__history') }} where order_id = 1": "the versions of an order",
+    "select reason, detail from {{ ref('demo_invoices__quarantine') }}": "messages that are wrong",
+    "select xds from {{ ref('demo_users__xds') }}": "what Identity Manager would send",
+}
 
 
-def as_text(header: list[str], rows: list[tuple[Any, ...]]) -> str:
-    """The rows under their header, in columns as wide as their widest value."""
-    table = [header, *([("" if value is None else str(value)) for value in row] for row in rows)]
-    widths = [max(len(line[column]) for line in table) for column in range(len(header))]
+def counts(cursor: Any) -> Iterator[tuple[str, ...]]:
+    """Count the rows of each table, in one query."""
+    selects = [
+        f"select {number}, raw_rows, "
+        + ", ".join(f"(select count(*) from `{table}{part}`)" for part in PARTS)
+        + f" from `{table}__counts`"
+        for number, table in enumerate(TABLES)
+    ]
+    cursor.execute(" union all ".join(selects))
+    found = {number: counted for number, *counted in cursor.fetchall()}
+    for number, (table, decoder) in enumerate(TABLES.items()):
+        yield (table, decoder, *map("{:,}".format, found[number]))
+
+
+def as_text(lines: Sequence[Sequence[str]]) -> str:
+    """Write lines in columns as wide as their widest value, numbers at the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  "
-        + "  ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip()
-        for line in table
+        "  ".join(
+            value.rjust(width) if value[0].isdigit() else value.ljust(width)
+            for value, width in zip(line, widths, strict=True)
+        ).rstrip()
+        for line in lines
     )
 
 
 def main() -> None:
-    """Reads the demo's tables over Thrift, at the address in the dbt profile."""
+    """Read the demo's tables over Thrift, at the address in the dbt profile."""
+    port = os.environ.get("SPARK_CDC_PORT", "10000")
     connection = hive.connect(
         os.environ.get("SPARK_CDC_HOST", "127.0.0.1"),
-        int(os.environ.get("SPARK_CDC_PORT", "10000")),
+        int(port),
         username=os.environ.get("SPARK_CDC_USER", "spark_cdc"),
         database=os.environ.get("SPARK_CDC_SCHEMA", "spark_cdc"),
     )
-    cursor = connection.cursor()
-    for title, query in SHOWN:
-        cursor.execute(query)
-        header = [column[0].split(".")[-1] for column in cursor.description]
-        print(f"\n{title}\n{as_text(header, cursor.fetchall())}")
-    cursor.execute("show tables")
-    tables = sorted(row[1] for row in cursor.fetchall() if "__cdc_" not in row[1])
-    cursor.execute(
-        " union all ".join(
-            f"select '{table}' as name, count(*) as n from `{table}`" for table in tables
-        )
-    )
-    print(f"\nrow counts\n{as_text(['table', 'rows'], sorted(cursor.fetchall()))}")
+    print(as_text([HEADER, *counts(connection.cursor())]))
     connection.close()
+    print("\nThe server keeps running. Five queries to try:\n")
+    print(". .venv/bin/activate")
+    print(f"export DBT_PROFILES_DIR=$PWD/profiles SPARK_CDC_PORT={port}")
+    for query, shown in QUERIES.items():
+        print(f"\n# {shown}")
+        print(f'dbt show --quiet --limit 20 --inline "{query}"')
+    print("\nPages:\n")
+    print("target/health.html    which tables need a look, the worst first: open it in a browser")
+    print("make docs             every table and column, and the lineage, on http://127.0.0.1:8080")
+    print("make clean            stops the server and removes everything")
 
 
 if __name__ == "__main__":

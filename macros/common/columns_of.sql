@@ -117,13 +117,18 @@
     {{ return(found['nodes']) }}
 {%- endmacro -%}
 
-{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. Spark caches the files and
-    columns of a table that it has read (of some formats the whole table). It does not notice changes by other processes. Every
-    relation passes here, so this is where REFRESH TABLE runs. It is not needed for a view made by `cdc_incremental`: its table
-    never changes, or it is a raw log, which a run refreshes. -#}
+{#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. They are described once a command,
+    unless this command can still change them. Spark caches the files and columns of a table that it has read (of some formats
+    the whole table). It does not notice changes by other processes. Every relation passes here, so this is where REFRESH TABLE
+    runs: once a command, but of a model of `cdc_incremental` each time, since its state and its rows have to fit. It is not
+    needed for a view made by `cdc_incremental`: its table never changes, or it is a raw log, which a run refreshes. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- set plain = spark_cdc._plain_relation(relation, node) -%}
+    {%- set found, place = spark_cdc._found_by_command(), 'columns of ' ~ plain -%}
     {%- set is_ours = node is not none and node.config.materialized == 'cdc_incremental' -%}
+    {%- if place in found and not is_ours -%}
+        {{ return(dict(found[place])) }}
+    {%- endif -%}
     {%- set unchanged = (spark_cdc._unchanged(plain) if is_ours and plain is not none) or {} -%}
     {%- if not unchanged and not spark_cdc._is_in_warehouse(plain) -%}
         {{ return({}) }}
@@ -132,10 +137,21 @@
     {%- if not (unchanged.is_view or (there and there.is_view)) -%}
         {%- do run_query('refresh table ' ~ plain) -%}
     {%- endif -%}
-    {%- set columns = dict(unchanged.columns) if unchanged.columns else spark_cdc._described(plain) -%}
-    {%- if not unchanged.columns -%}{%- do spark_cdc._complete_types(columns, plain) -%}{%- endif -%}
-    {%- do unchanged.update({'columns': dict(columns)}) -%}
+    {%- if place in found -%}
+        {{ return(dict(found[place])) }}
+    {%- endif -%}
+    {%- set columns = spark_cdc._described(plain) -%}
+    {%- do spark_cdc._complete_types(columns, plain) -%}
+    {%- if spark_cdc._is_built(node) -%}{%- do found.update({place: dict(columns)}) -%}{%- endif -%}
     {{ return(columns) }}
+{%- endmacro -%}
+
+{#- Whether this command changes a node no more: it does not build it, or built it before this model. -#}
+{%- macro _is_built(node) -%}
+    {{ return(
+        node is not none
+        and (node.unique_id not in selected_resources or (model is defined and node.unique_id in model.depends_on.nodes))
+    ) }}
 {%- endmacro -%}
 
 {#- A relation built from its parts, since `--empty` and unit tests wrap or replace it; none for a CTE without a node. -#}

@@ -112,10 +112,10 @@
 {%- endmacro -%}
 
 {#- The tables as rows: what is given of each. -#}
-{%- macro _health_list(tables) -%}
+{%- macro _health_list(tables, checked_at) -%}
 select
     given_tables.*,
-    timestamp '{{ run_started_at.strftime('%Y-%m-%d %H:%M:%S.%fZ') }}' as checked_at
+    {{ checked_at }} as checked_at
 from (
     values
     {%- for one in tables %}

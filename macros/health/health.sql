@@ -2,7 +2,7 @@
 
     Every part is one query over all tables, which reads the columns that it needs of each relation. So Spark plans a handful of
     shuffles, however many tables there are. -#}
-{%- macro health(tables) -%}
+{%- macro health(tables, at=none) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- do spark_cdc._check_health_is_kept() -%}
     {%- set entries = spark_cdc._health_entries(tables) -%}
@@ -12,9 +12,10 @@
         {%- endfor -%}
     {%- endfor -%}
     {%- set tables = spark_cdc._health_tables(entries) -%}
+    {%- set checked_at = spark_cdc._health_time(at) -%}
     {%- set facts = spark_cdc._health_facts() -%}
 with tables as (
-    {{ spark_cdc._health_list(tables) | indent(4) }}
+    {{ spark_cdc._health_list(tables, checked_at) | indent(4) }}
 ),
 
 {{ spark_cdc._health_events(tables) }},
@@ -103,6 +104,22 @@ select
     end as waiting_rows,
     examples
 from known
+{%- endmacro -%}
+
+{#- The time for which the tables are checked, as a literal. -#}
+{%- macro _health_time(at) -%}
+    {%- if at is none -%}
+        {{ return("timestamp '" ~ run_started_at.strftime('%Y-%m-%d %H:%M:%S.%fZ') ~ "'") }}
+    {%- endif -%}
+    {%- set text = at.isoformat() if at is not string and at.isoformat is defined else at -%}
+    {%- set time = spark_cdc._time_in_text(text) if text is string else none -%}
+    {%- if time is none -%}
+        {{ spark_cdc._stop(
+            'health', 'at is ' ~ (at if at is defined else 'not defined'), 'a time as text, in UTC if it names no zone',
+            "{{ spark_cdc.health({'orders': ref('orders__changes')}, at='2026-03-02T12:00:00Z') }}"
+        ) }}
+    {%- endif -%}
+    {{ return(time.sql) }}
 {%- endmacro -%}
 
 {#- What the reasons in quarantine say, as the pages of the formats have it, by the `cdc_source` of the rows. A decoder of

@@ -7,8 +7,8 @@
     }) -%}
 {%- endmacro -%}
 
-{#- What is known of a model that this command found unchanged: its `properties`, whether it `is_view`, and its `columns` once they
-    were asked. Else none. Another command may have changed it since: a model that reads rows asks for the properties again. -#}
+{#- What is known of a model that this command found unchanged: its `properties`, and whether it `is_view`. Else none. Another
+    command may have changed it since: a model that reads rows asks for the properties again. -#}
 {%- macro _unchanged(relation) -%}
     {{ return(spark_cdc._found_by_command().get(spark_cdc._place_of_unchanged(relation))) }}
 {%- endmacro -%}

@@ -1,16 +1,3 @@
 {{ config(enabled=project_name == 'spark_cdc') -}}
 
-{{ spark_cdc.raw_counts(
-    'gbase_capture',
-    ref('demo_accounts__raw'),
-    table_id=7,
-    key=['id'],
-    columns={
-        'id': 'int',
-        'owner': 'string',
-        'balance': 'decimal(12, 2)',
-        'opened': 'date',
-        'changed_at': 'timestamp',
-        'active': 'boolean'
-    }
-) }}
+{{ spark_cdc.raw_counts(of=ref('demo_accounts__changes')) }}

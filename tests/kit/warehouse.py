@@ -94,6 +94,13 @@ class Warehouse:
             pytest.fail(f"dbt {' '.join(arguments)} in {project}:\n{output}", pytrace=False)
         return DbtRun(code, output, target)
 
+    def compiled(self, project: Path, text: str, profiles: Path | None = None) -> str:
+        """Compile a text that calls macros, and give the SQL."""
+        options = ("--quiet", "compile", "--output", "json", "--inline", text)
+        output = self.dbt(project, *options, profiles=profiles).output
+        sql: str = json.loads(output[output.index("{") :])["compiled"]
+        return sql
+
     def run_folder(self, project: Path) -> Path:
         """Where dbt puts target and logs of a project."""
         return self.home / "dbt" / f"{project.parent.name}-{project.name}"

@@ -41,16 +41,10 @@ class Session:
 
 # The data tests of some tables are enough: the tables are compared with tables that passed all.
 TESTED = "demo_orders__ct+"
-# A table of each format, and one of every type; in `make test-all` all tables.
+# A table of each format; in `make test-all` all tables.
 FAMILIES = (
-    "demo_orders",
-    "demo_measurements",
-    "demo_accounts",
-    "demo_users",
-    "demo_articles",
-    "demo_parts",
-    "demo_wms",
-    "demo_shipments__changes",
+    *("demo_orders", "demo_accounts", "demo_users", "demo_articles", "demo_parts"),
+    "demo_invoices__changes",
 )
 
 
@@ -180,6 +174,7 @@ HEALTH: dict[str, dict[str, Any]] = {
             "unknown_operation": 1,
         },
         "last_commit_at": "2026-03-02 09:20:00",
+        "lag_seconds": 21600,
         "orphaned_before_images": 1,
         "updates_of_unknown_keys": 0,
         "inserts_over_existing_keys": 0,
@@ -189,6 +184,16 @@ HEALTH: dict[str, dict[str, Any]] = {
         "open_transactions": None,
         "waiting_rows": 0,
         "examples": 6,
+    },
+    "invoices": {
+        "cdc_source": "qlik_message",
+        "raw_rows": 46,
+        "used_rows": 19,
+        "no_op_rows": 12,
+        "quarantined_rows": 15,
+        "events": 18,
+        "waiting_rows": 1,
+        "examples": 15,
     },
     "accounts": {
         "cdc_source": "gbase_capture",
@@ -209,24 +214,35 @@ HEALTH: dict[str, dict[str, Any]] = {
     },
     "users": {
         "cdc_source": "netiq_event_log",
-        "raw_rows": None,
-        "quarantined_rows": 12,
-        "orphaned_before_images": 0,
+        "raw_rows": 29,
+        "used_rows": 21,
+        "no_op_rows": 8,
+        "quarantined_rows": 0,
+        "reasons": {},
         "updates_of_unknown_keys": 0,
         "inserts_over_existing_keys": 0,
         # of a row that was never seen
         "deletes_of_unknown_keys": 1,
         "waiting_rows": None,
-        "examples": 12,
+        "examples": 0,
+    },
+    "parts": {
+        "cdc_source": "db2_capture_table",
+        "raw_rows": 12,
+        "quarantined_rows": 0,
+        "updates_of_unknown_keys": 0,
+        "events_with_unknown_columns": 0,
+        "lag_seconds": 480,
     },
     "articles": {
         "cdc_source": "db2_log_table",
         "events": 9,
-        "reasons": None,
-        "quarantined_rows": None,
+        "no_op_rows": 1,
+        "quarantined_rows": 0,
+        "lag_seconds": 106800,
+        # its entry has no key
         "updates_of_unknown_keys": None,
         "moves_without_before_image": None,
-        "examples": None,
     },
 }
 
@@ -247,11 +263,11 @@ def test_health_of_the_demo(warehouse: Warehouse, built: DbtRun) -> None:
     for table, expected in HEALTH.items():
         assert {name: found[table][name] for name in expected} == expected, table
     (line,) = warehouse.sql(
-        "select count(distinct checked_at), min(checked_at <= now()),"
-        " min(last_landed_at between checked_at and now()), min(lag_seconds > 0),"
+        "select count(distinct checked_at), min(cast(checked_at as string)),"
+        " min(last_landed_at between now() - interval 1 day and now()),"
         f" max(size(filter(examples, one -> one.raw is null))) from {SCHEMA}.demo__health"
     )
-    assert line == (1, True, True, True, 0)
+    assert line == (1, "2026-03-02 15:20:00", True, 0)
 
 
 def version_in(folder: Path) -> str:
@@ -301,23 +317,29 @@ def check_without_functions(lake: Warehouse, version: str) -> None:
     assert "needs Spark 4.1 or newer" in message and f"this Spark {version}" in message
 
 
-def test_nothing_is_undocumented(warehouse: Warehouse, built: DbtRun) -> None:
+def test_every_column_is_documented_with_its_type(warehouse: Warehouse, built: DbtRun) -> None:
     warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
     manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
-    missing = []
+    missing, wrong = [], {}
     for node_id, node in {**manifest["nodes"], **manifest["sources"]}.items():
         if node["resource_type"] not in ("model", "seed", "source"):
             continue
         if not node["description"]:
             missing.append(node["name"])
         described = {name for name, column in node["columns"].items() if column["description"]}
-        missing += [
-            f"{node['name']}.{name}"
-            for name in catalog["nodes"][node_id]["columns"].keys() - described
-        ]
+        there = catalog["nodes"][node_id]["columns"]
+        missing += [f"{node['name']}.{name}" for name in there.keys() - described]
+        types = {name: spelled(column["data_type"]) for name, column in node["columns"].items()}
+        if types != {name: spelled(column["type"]) for name, column in there.items()}:
+            wrong[node["name"]] = types
     for macro in manifest["macros"].values():
         is_public = not macro["name"].startswith("_")
         if macro["package_name"] == "spark_cdc" and is_public and not macro["description"]:
             missing.append(f"macro {macro['name']}")
-    assert not missing
+    assert (missing, wrong) == ([], {})
     assert json.dumps(manifest["docs"]).count("__overview__")
+
+
+def spelled(data_type: str) -> str:
+    """Write a type without what does not count: case, blanks and quotes."""
+    return data_type.lower().replace(" ", "").replace("`", "")

@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 from spark_cdc_udfs.errors import Failure
@@ -56,6 +57,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "a percentage of raw rows in quarantine; more are worth a warning",
     )
     _add_limit(command, "quarantined-bad", "1", _percent, "a percentage; more are bad")
+    command.add_argument(
+        "--at",
+        type=_time,
+        metavar="TIME",
+        help="the time to which ages are measured, such as 2026-03-02T12:00:00Z (default: now)",
+    )
     options.add_options(command)
 
 
@@ -81,6 +88,16 @@ def _duration(text: str) -> int:
         return seconds_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}; for example: 90s, 15m, 6h, 2d") from error
+
+
+def _time(text: str) -> int:
+    try:
+        at = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return int((at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp())
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time; for example: 2026-03-02T12:00:00Z"
+        ) from error
 
 
 def _percent(text: str) -> float:
@@ -131,7 +148,7 @@ def run(
             tables = rows.tables(lake, relation, arguments.runs)
         except QueryFailed as error:
             raise Failure(f"{relation} cannot be read: {error}; `dbt build` makes it") from error
-    now = int(clock())
+    now = int(clock()) if arguments.at is None else arguments.at
     shown = relation.replace("`", "")
     print(summary.headline(tables, limits, shown, now))
     if arguments.html is None:

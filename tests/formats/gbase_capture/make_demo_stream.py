@@ -1,21 +1,19 @@
-"""Write the capture streams of the demo, seeds/demo_accounts__chunks.csv and demo_published__….
+"""Write the capture stream of the demo, seeds/demo_accounts__chunks.csv.
 
-`python tests/formats/gbase_capture/make_demo_stream.py` writes them. The published stream comes
-from the vectors; the stream of the accounts is made here, one read after the other.
+`python tests/formats/gbase_capture/make_demo_stream.py` writes it, one read after the other.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SEEDS = HERE.parents[2] / "seeds"
+SEED = HERE.parents[2] / "seeds" / "demo_accounts__chunks.csv"
 sys.path.insert(0, str(HERE.parents[1]))
 
 from formats.gbase_capture import reference as gbase  # noqa: E402  # after the path is set
@@ -183,37 +181,15 @@ def accounts() -> list[tuple[str, int, bytes, str]]:
     return chunks
 
 
-def published() -> list[tuple[str, int, bytes, str]]:
-    """Give the reads of the only published capture of GBase 8s."""
-    lines = (HERE / "vectors" / "gbase_records.jsonl").read_text(encoding="utf-8").splitlines()
-    vectors = {vector["id"]: vector for vector in map(json.loads, lines)}
-    shows = {
-        1: "the description of the table, and stale bytes of the buffer",
-        2: "nothing happened, and stale bytes",
-        3: "nothing happened, and stale bytes",
-        4: "a transaction begins; stale bytes",
-        5: "its insert: a size array with the low byte first, text with a length of two bytes",
-        6: "its commit; stale bytes",
-    }
-    return [
-        ("1", chunk["chunk_number"], bytes.fromhex(chunk["payload"]), shows[chunk["chunk_number"]])
-        for chunk in vectors["rec_whole_capture"]["given"]["chunks"]
-    ]
-
-
-def seeds() -> dict[Path, str]:
-    """Make the files."""
-    made = {}
-    for name, chunks in (("accounts", accounts()), ("published", published())):
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["capture_id", "chunk_number", "payload", "shows"])
-        for capture_id, number, raw, shows in chunks:
-            writer.writerow([capture_id, number, raw.hex(), shows])
-        made[SEEDS / f"demo_{name}__chunks.csv"] = text.getvalue()
-    return made
+def seed() -> str:
+    """Make the file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["capture_id", "chunk_number", "payload", "shows"])
+    for capture_id, number, raw, shows in accounts():
+        writer.writerow([capture_id, number, raw.hex(), shows])
+    return text.getvalue()
 
 
 if __name__ == "__main__":
-    for path, text in seeds().items():
-        path.write_text(text, encoding="utf-8")
+    SEED.write_text(seed(), encoding="utf-8")

@@ -1,3 +1,3 @@
 {{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
 
-{{ spark_cdc.quarantine(of=ref('demo_groups__changes')) }}
+{{ spark_cdc.history(ref('demo_articles__changes'), key=['article', 'language']) }}

@@ -1,12 +1,12 @@
 {{ config(enabled=project_name == 'spark_cdc') -}}
 
 {{ spark_cdc.change_feed(
-    ref('demo_order_lines__changes'),
-    key=['order_id', 'line_no'],
+    ref('demo_orders__changes'),
+    key=['order_id'],
     source={
         'name': 'demo',
         'schema': 'sales',
-        'table': 'order_lines',
+        'table': 'orders',
         'stream_position': {'sql': 'cdc_metadata.stream_position', 'type': 'string'}
     },
     schema=true,

@@ -1,3 +1,0 @@
-{{ config(enabled=project_name == 'spark_cdc') -}}
-
-{{ spark_cdc.raw_counts(of=ref('demo_shelves__changes')) }}

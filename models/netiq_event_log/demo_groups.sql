@@ -1,3 +1,0 @@
-{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
-
-{{ spark_cdc.current_state(ref('demo_groups__changes'), key=['gid']) }}

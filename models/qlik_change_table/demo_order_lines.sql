@@ -1,3 +1,0 @@
-{{ config(enabled=project_name == 'spark_cdc') -}}
-
-{{ spark_cdc.current_state(ref('demo_order_lines__changes'), key=['order_id', 'line_no']) }}
