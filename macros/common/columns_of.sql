@@ -120,8 +120,8 @@
 {#- The columns that a relation has in the warehouse, a dict of name -> type, or an empty one. They are described once a command,
     unless this command can still change them. Spark caches the files and columns of a table that it has read (of some formats
     the whole table). It does not notice changes by other processes. Every relation passes here, so this is where REFRESH TABLE
-    runs: once a command, but of a model of `cdc_incremental` each time, since its state and its rows have to fit. It is not
-    needed for a view made by `cdc_incremental`: its table never changes, or it is a raw log, which a run refreshes. -#}
+    runs, once a command. For a table of `cdc_incremental` it runs each time: its rows have to fit its state. It is not needed for
+    a view made by `cdc_incremental`: its table never changes, or it is a raw log, which a run refreshes. -#}
 {%- macro _columns_in_warehouse(relation, node) -%}
     {%- set plain = spark_cdc._plain_relation(relation, node) -%}
     {%- set found, place = spark_cdc._found_by_command(), 'columns of ' ~ plain -%}
