@@ -7,12 +7,14 @@ use `env_var` in a password alone: if that fails, dbt takes the text as it is.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.warehouse import ROOT
@@ -122,3 +124,56 @@ def test_the_server_of_a_profile_is_asked(
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert sent.result().endswith(f"\0me\0{SECRET}".encode())
     assert {path.name for path in tmp_path.iterdir()} == {*PROJECT, place.split("/")[0]}
+
+
+def profile(target: str = "t", **fields: Any) -> str:
+    """A profile whose target t has these fields; a field that is None is left out."""
+    given = {"type": "spark", "method": "thrift", "host": "h", "schema": "x", "password": "hush"}
+    left = {name: value for name, value in {**given, **fields}.items() if value is not None}
+    return json.dumps({"shop": {"target": target, "outputs": {"t": left}}})
+
+
+INVALID = 'Credentials in profile "shop", target "t" invalid:'
+# Profiles, and a part of what is said of each. Every secret in them begins with hush.
+WRONG = {
+    profile(user="{{ env_var('NEVER_SET') }}"): "Env var required but not provided: 'NEVER_SET'",
+    profile(token="hush{{ var('size') }}"): "Required var 'size' not found in config;",
+    profile(port="{{ env_var('HUSH') | as_number }}"): "Could not convert value into type 'number'",
+    profile(port="hush{{ env_var('DBT_ENV_SECRET_SHOP') }}"): f"{INVALID} port is not of type",
+    profile(password=["hush"]): f"{INVALID} password is not valid under any of the given schemas",
+    profile(threads="hush"): "threads is not of type 'integer'",
+    profile(token="hush{{ hush"): "TemplateSyntaxError",
+    profile(host=None): f"{INVALID} Must specify `host` in profile",
+    profile(type=None): 'required field "type" not found in profile shop and target t',
+    profile("{{ env_var('DBT_ENV_SECRET_SHOP') }}"): "does not have a target named '*****'. The",
+    "other: {password: hush}": "Could not find profile named 'shop'",
+    "shop: {password: hush, outputs: [}": "Syntax error near line 1;",
+    "": "profiles.yml is empty",
+    profile(host="{{ env_var('DBT_ENV_SECRET_HOST') }}", port=1): "no connection to *****, port 1",
+}
+CODE = """
+import sys
+from spark_cdc_udfs.command import main
+
+for number in range(int(sys.argv[1])):
+    assert main(["health", "--profiles-dir", str(number)]) == 2
+assert main(["health", "--profiles-dir", "missing"]) == 2
+assert main(["health", "--vars", "{hush"]) == 2
+"""
+
+
+def test_a_wrong_profile_is_told_in_the_words_of_dbt_and_without_secrets(tmp_path: Path) -> None:
+    folders = {f"{number}/profiles.yml": text for number, text in enumerate(WRONG)}
+    write(tmp_path, {**PROJECT, **folders})
+    secrets = {"HUSH": SECRET, "DBT_ENV_SECRET_HOST": "localhost"}
+    done = run(tmp_path, "-c", CODE, str(len(WRONG)), **secrets)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "hush" not in done.stderr and "localhost" not in done.stderr
+    lines = done.stderr.splitlines()
+    expected = [
+        *WRONG.values(),
+        "Invalid value for '--profiles-dir': Path 'missing' does not exist.",
+        "Invalid value for '--vars': String is not valid YAML",
+    ]
+    assert len(lines) == len(expected), done.stderr
+    assert not [pair for pair in zip(lines, expected, strict=True) if pair[1] not in pair[0]]

@@ -53,7 +53,7 @@ class Session:
 def connected(arguments: Namespace) -> Iterator[Lake]:
     """Connect to the server of a dbt project's profile, or start its session.
 
-    Raises Failure, whose message has no value of the profile except the address.
+    Raises Failure, whose message has no secret of the profile.
     """
     try:
         from spark_cdc_udfs.lake.profile import load_credentials
@@ -82,11 +82,12 @@ def open_handle(credentials: Any) -> Any:
     """Connect to a server. Raises Failure."""
     from dbt.adapters.contracts.connection import Connection, Identifier
     from dbt.adapters.spark.connections import SparkConnectionManager
+    from dbt_common.exceptions import env_secrets, scrub_secrets
 
     # A query takes some milliseconds; dbt would ask only every few seconds whether it has ended.
     credentials.poll_interval = SECONDS_BETWEEN_POLLS
     connection = Connection(Identifier("spark"), "spark-cdc", credentials)
-    place = f"{credentials.host}, port {credentials.port}"
+    place = scrub_secrets(f"{credentials.host}, port {credentials.port}", env_secrets())
     try:
         SparkConnectionManager.open(connection)
         return connection.handle
