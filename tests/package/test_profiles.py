@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 from kit.warehouse import ROOT
+from spark_cdc_udfs import command
 
-COMMAND = ("-m", "spark_cdc_udfs.command")
+COMMAND = ("-m", command.__name__)
 PROJECT = {
     "dbt_project.yml": "{name: shop, profile: \"{{ env_var('SHOP_PROFILE', 'shop') }}\"}",
     "spark_cdc.yml": 'sources: [{name: erp, decoder: qlik_change_table, schema: x, tables: "*"}]',
