@@ -430,42 +430,6 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.startswith("spark-cdc generate: ")
 
 
-PROFILE = """
-mine:
-  target: {target}
-  outputs:
-    down: {{type: spark, method: thrift, host: 127.0.0.1, port: 1, user: me, schema: x,
-      password: "{{{{ env_var('SECRET_OF_THE_TEST') }}}}", auth: LDAP, connect_retries: 0}}
-    wrong: {{type: spark, method: thrift, host: 127.0.0.1, port: secret_2, schema: x}}
-    session: {{type: spark, method: session, host: x, schema: landing}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("down", "no connection to 127.0.0.1, port 1 ("),
-        ("wrong", "no profile from "),
-        ("missing", "does not have a target named 'missing'"),
-    ],
-)
-def test_profiles_are_loaded_as_in_dbt_and_secrets_are_not_shown(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    target: str,
-    said: str,
-) -> None:
-    monkeypatch.setenv("SECRET_OF_THE_TEST", "secret_1")
-    monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path))
-    project(tmp_path, ERP)
-    (tmp_path / "profiles.yml").write_text(PROFILE.format(target=target))
-    assert command.main(["generate", "--project-dir", str(tmp_path)]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert "secret_" not in told.out + told.err
-
-
 def test_a_session_is_started_as_for_dbt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -485,7 +449,8 @@ def test_a_session_is_started_as_for_dbt(
     spark = Spark({"orders__ct": change_table(ORDERS, ["order_id"])})
     monkeypatch.setattr(dbt_session, "session_of_environment", lambda: spark)
     project(tmp_path, ERP)
-    (tmp_path / "profiles.yml").write_text(PROFILE.format(target="session"))
+    profile = "mine: {outputs: {default: {type: spark, method: session, host: x, schema: landing}}}"
+    (tmp_path / "profiles.yml").write_text(profile)
     options = ["--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)]
     assert command.main(["generate", *options]) == 0
     assert spark.is_stopped and (tmp_path / "models/erp/orders/orders.sql").exists()

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, connect: Connect = connected) -> int:
     folders = model_paths(folder)
     config = read_config(folder / NAME)
     check_folders(config, folder, folders)
-    with connect(folder, arguments.profiles_dir, arguments.profile, arguments.target) as lake:
+    with connect(arguments) as lake:
         project = generate(config, lake, folder)
     changes = files.plan(folder, project.files, folders, project.protected)
     check_names(folder, folders, project.files, changes)

@@ -142,7 +142,7 @@ def run(
     """Run the command and return the exit status. Raises Failure."""
     limits = limits_of(arguments)
     folder: Path = arguments.project_dir
-    with connect(folder, arguments.profiles_dir, arguments.profile, arguments.target) as lake:
+    with connect(arguments) as lake:
         relation = relation_of(folder, arguments.model, lake.schema)
         try:
             tables = rows.tables(lake, relation, arguments.runs)

@@ -1,5 +1,5 @@
 """The lake as the commands ask it.
 
-- `connection` connects to what a profile of dbt names, which `options` choose;
+- `profile` reads the profile of dbt that `options` choose, and `connection` connects to its server;
 - `queries` has what queries are written with.
 """

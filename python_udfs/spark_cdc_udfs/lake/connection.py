@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.lake.queries import Lake, QueryFailed, Row, first_line
 
-# Connects to the server of a project: folder of the project, of profiles, profile, target.
-Connect = Callable[[Path, Path | None, str | None, str | None], AbstractContextManager[Lake]]
+# Connects to the server that the options of a command choose.
+Connect = Callable[[Namespace], AbstractContextManager[Lake]]
 
 SECONDS_BETWEEN_POLLS = 0.05
 
@@ -53,15 +50,17 @@ class Session:
 
 
 @contextlib.contextmanager
-def connected(
-    project: Path, profiles: Path | None, profile: str | None, target: str | None
-) -> Iterator[Lake]:
+def connected(arguments: Namespace) -> Iterator[Lake]:
     """Connect to the server of a dbt project's profile, or start its session.
 
-    `profiles` is the folder with profiles.yml; None: where dbt looks for it. Raises Failure, whose
-    message has no value of the profile except the address.
+    Raises Failure, whose message has no secret of the profile.
     """
-    credentials = load_credentials(project, profiles, profile, target)
+    try:
+        from spark_cdc_udfs.lake.profile import load_credentials
+    except ImportError as error:
+        raise Failure("dbt is missing: pip install './python_udfs[dbt]'") from error
+
+    credentials = load_credentials(arguments)
     if credentials.method == "session":
         from spark_cdc_udfs.dbt_session import session_of_environment
 
@@ -83,11 +82,12 @@ def open_handle(credentials: Any) -> Any:
     """Connect to a server. Raises Failure."""
     from dbt.adapters.contracts.connection import Connection, Identifier
     from dbt.adapters.spark.connections import SparkConnectionManager
+    from dbt_common.exceptions import env_secrets, scrub_secrets
 
     # A query takes some milliseconds; dbt would ask only every few seconds whether it has ended.
     credentials.poll_interval = SECONDS_BETWEEN_POLLS
     connection = Connection(Identifier("spark"), "spark-cdc", credentials)
-    place = f"{credentials.host}, port {credentials.port}"
+    place = scrub_secrets(f"{credentials.host}, port {credentials.port}", env_secrets())
     try:
         SparkConnectionManager.open(connection)
         return connection.handle
@@ -95,32 +95,3 @@ def open_handle(credentials: Any) -> Any:
         raise Failure(
             f"no connection to {place} ({type(error).__name__}); `dbt debug` says more"
         ) from error
-
-
-def load_credentials(
-    project: Path, profiles: Path | None, profile: str | None, target: str | None
-) -> Any:
-    """Load the target of a profile as dbt does, with variables of the environment."""
-    try:
-        from dbt.cli.resolvers import default_profiles_dir
-        from dbt.config.runtime import load_profile
-        from dbt.flags import set_from_args
-    except ImportError as error:
-        raise Failure("dbt is missing: pip install './python_udfs[dbt]'") from error
-
-    folder = profiles or Path(os.environ.get("DBT_PROFILES_DIR") or default_profiles_dir())
-    try:
-        set_from_args(Namespace(PROFILES_DIR=str(folder), PROJECT_DIR=str(project)), None)
-        name = profile or os.environ.get("DBT_PROFILE")
-        loaded = load_profile(str(project), {}, name, target or os.environ.get("DBT_TARGET"))
-    except Exception as error:
-        # What follows these words can be values of the profile.
-        words = re.split(r" invalid:|\n-+\n", str(getattr(error, "msg", error)))[0]
-        why = " ".join(words.split())
-        raise Failure(f"no profile from {folder}: {why}; `dbt debug` says more") from error
-    if loaded.credentials.type != "spark":
-        raise Failure(
-            f"the profile {loaded.profile_name} has type: {loaded.credentials.type};"
-            " spark-cdc asks a server with type: spark"
-        )
-    return loaded.credentials

@@ -20,3 +20,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--profile", help="the profile, instead of the one of the project")
     command.add_argument("--target", help="the target of the profile, as in dbt")
+    command.add_argument("--vars", metavar="YAML", help="variables for the profile, as in dbt")
