@@ -163,6 +163,18 @@ def test_the_number_of_runs_is_an_option(project: Path) -> None:
     assert ["cdc_run <= 7\n" in lake.queries[0], "cdc_run <= 60\n" in lake.queries[1]] == [True] * 2
 
 
+@pytest.mark.parametrize(
+    "at", ["2026-03-02T12:00:00Z", "2026-03-02T12:00", "2026-03-02T13:00+01:00"]
+)
+def test_ages_are_relative_to_a_time(
+    project: Path, at: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is in UTC if it names no zone. The row was checked two minutes before."""
+    noon = 1772452800
+    run(project, FakeLake([("t", "s", noon - 120, 60, *checked("t", (60, 0))[0][4:])]), "--at", at)
+    assert "checked 2026-03-02T11:58:00Z (2 min ago)" in capsys.readouterr().out
+
+
 # The file
 
 
@@ -215,6 +227,7 @@ def test_limits_that_contradict_each_other(project: Path, options: str, said: st
         ("--quarantined-bad much", "much is no percentage; for example: 0.5"),
         ("--quarantined-bad nan", "nan is no percentage; for example: 0.5"),
         ("--quarantined-bad 101", "101 is no percentage; for example: 0.5"),
+        ("--at noon", "noon is no time; for example: 2026-03-02T12:00:00Z"),
         ("--runs 0", "0 is no number from 1 to 1000"),
         ("--nothing", "unrecognized arguments: --nothing"),
     ],

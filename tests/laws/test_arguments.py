@@ -183,6 +183,9 @@ HEALTH: list[tuple[str, str]] = [
         "{'a': {'changes': all_changes, 'counts': no_events}}",
         "no_events, counts of the table a, has no raw_rows, used_rows",
     ),
+    ("{'a': all_changes}, at='yesterday'", "at is yesterday"),
+    ("{'a': all_changes}, at='2026-02-30'", "at is 2026-02-30"),
+    ("{'a': all_changes}, at=5", "at is 5"),
 ]
 OTHERS: list[tuple[str, str, str]] = [
     *LOOKED_AT,
