@@ -1,7 +1,8 @@
 """The interface between a format's folder and the laws, and the list of all folders.
 
 `tests/formats/<decoder>/` is a Python package whose `__init__.py` has `FORMAT`, a :class:`Format`.
-Nothing outside that folder names the format. The laws in `tests/laws/` find it there.
+Nothing outside that folder names the format, except the forms of its values in `kit/values.py`. The
+laws in `tests/laws/` find it there.
 """
 
 from __future__ import annotations

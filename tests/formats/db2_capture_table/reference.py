@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, read_typed
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -25,10 +26,6 @@ ZEROS = "0" * 32
 LOAD = ("0" * 31 + "1", ZEROS)
 # Facts in a row itself, or else in its unit of work (rule 10).
 OF_COMMIT = ("LOGMARKER", "UOWID", "AUTHID", "APPLY_QUAL")
-
-
-class Malformed(Exception):
-    """A row or value that belongs in quarantine; the argument is the reason."""
 
 
 class Missing(Exception):
@@ -69,128 +66,21 @@ def canonical(value: Any) -> str:
 
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
-
-DAY = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-TIME = re.compile(
-    rf"{DAY}(?:[ T](\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?"
-    r"(Z|UTC| ?[+-]\d{1,2}(?::?\d{2})?)?)?",
-    re.ASCII,
-)
-DB2 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})-([01]\d|2[0-3])\.(\d{2})\.(\d{2})(?:\.(\d{1,12}))?", re.ASCII
-)
-INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
-    ("f", "false", "n", "no", "0"), False
-)
-
-
-def clock_of(found: re.Match[str]) -> datetime:
-    """The wall clock of a time; digits beyond microseconds are cut."""
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    micros = int(f"{found[7] or ''}000000"[:6])
-    try:
-        return datetime(year, month or 1, day or 1, hour, minute, second, micros)
-    except ValueError:
-        raise Malformed("bad_value") from None
-
-
-def time_of(text: str) -> tuple[datetime, bool]:
-    """Read text as Spark casts it: its clock, in UTC if it names a zone, and whether it does."""
-    found = TIME.fullmatch(text.strip(BLANKS))
-    if not found:
-        raise Malformed("bad_value")
-    at, zone = clock_of(found), found[8]
-    if zone is not None and zone not in ("Z", "UTC"):
-        sign, digits = (-1 if "-" in zone else 1), zone.strip(" +-")
-        hours, _, minutes = digits.partition(":")
-        if not minutes and len(digits) > 2:
-            hours, minutes = digits[:-2], digits[-2:]
-        at -= sign * timedelta(hours=int(hours), minutes=int(minutes or 0))
-    return at, zone is not None
-
-
-def logmarker_of(value: Any) -> datetime | None:
-    """The wall clock of a LOGMARKER (section 2)."""
-    if value is None:
-        return None
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
-    found = DB2.fullmatch(value.strip(BLANKS))
-    return clock_of(found) if found else time_of(value)[0]
-
-
-def number_of(text: str) -> Decimal:
-    """A number of decimal digits."""
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
-        raise Malformed("bad_value")
-    return Decimal(text)
-
-
-def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with the decimal places of its type."""
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)))
-    shift = exponent + scale
-    if shift >= 0:
-        whole *= 10**shift
-    elif whole % 10**-shift:
-        raise Malformed("bad_value")
-    else:
-        whole //= 10**-shift
-    if whole >= 10**precision:
-        raise Malformed("bad_value")
-    return Decimal((sign if whole else 0, tuple(map(int, str(whole))), -scale))
+FORMS = FORMS_OF["db2_capture_table"]
 
 
 def read_value(sql_type: str, value: Any) -> Any:
     """A value of a type: the cast neither fails nor changes it (rule 5)."""
+    if isinstance(value, str):
+        return read_text(sql_type, value, FORMS)
     if value is None or sql_type == "string":
-        return value if value is None or isinstance(value, str) else as_text(value)
-    if not isinstance(value, str):
-        return read_typed(sql_type, value)
-    if sql_type == "binary":
-        if not re.fullmatch(r"([0-9a-fA-F]{2})*", value, re.ASCII):
-            raise Malformed("bad_value")
-        return bytes.fromhex(value)
-    text = value.strip(BLANKS)
-    if sql_type in INTEGERS:
-        if not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
-            raise Malformed("bad_value")
-        return read_typed(sql_type, int(text))
-    if sql_type.startswith("decimal("):
-        return read_typed(sql_type, number_of(text))
-    if sql_type == "boolean":
-        if text.lower() not in BOOLEANS:
-            raise Malformed("bad_value")
-        return BOOLEANS[text.lower()]
-    if sql_type in ("float", "double"):
-        return read_typed(sql_type, float(number_of(text)))
-    at, has_zone = time_of(text)
-    if sql_type == "date":
-        if has_zone or at != datetime(at.year, at.month, at.day):
-            raise Malformed("bad_value")
-        return at.date()
-    if sql_type == "timestamp_ntz" and has_zone:
-        raise Malformed("bad_value")
-    return at if sql_type == "timestamp_ntz" else at.replace(tzinfo=timezone.utc)
+        return as_text(value)
+    return read_typed(sql_type, value)
 
 
-def read_typed(sql_type: str, value: Any) -> Any:
-    """The same for a value that is not text."""
-    if sql_type in INTEGERS:
-        limit = 2 ** (INTEGERS[sql_type] - 1)
-        if value != int(value) or not -limit <= int(value) < limit:
-            raise Malformed("bad_value")
-        return int(value)
-    if sql_type.startswith("decimal("):
-        precision, scale = map(int, sql_type[len("decimal(") : -1].split(","))
-        return fitting(Decimal(value), precision, scale)
-    if sql_type == "float":
-        return struct.unpack("f", struct.pack("f", value))[0]
-    return value
+def logmarker_of(value: Any) -> datetime | None:
+    """The wall clock of a LOGMARKER (section 2)."""
+    return None if value is None else clock_of(value, FORMS)
 
 
 # ------------------------------------------------------------------------------------------ options
@@ -391,11 +281,6 @@ def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
         rows = [row for row in several if row is not None]
         answers[key] = Answer(max(rows, key=rank)) if rows else Answer(is_bad=True)
     return answers
-
-
-def rank(row: Row) -> tuple[Any, ...]:
-    """The order of structs in Spark: NULL is least."""
-    return tuple((0,) if value is None else (1, value) for value in row.values())
 
 
 # ------------------------------------------------------------------------------------------- events
@@ -717,21 +602,3 @@ class Increments:
         decoded = decode(self.rows, self.options, self.unit_of_work, base, self.memory)
         self.memory = decoded.answers
         return decoded
-
-
-# --------------------------------------------------------------------------------------------- text
-
-
-def as_text(value: Any) -> str | None:
-    """A value as the vectors write it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.hex().upper()
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + ("Z" if value.tzinfo else "")
-    if isinstance(value, date):
-        return value.isoformat()
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -20,6 +20,7 @@ from incremental.stepping import Stepping
 from kit.formats import Vector
 from kit.lake import write_parquet
 from kit.landing import batches
+from kit.values import as_text
 from kit.warehouse import Warehouse
 from simulation import database
 
@@ -32,7 +33,7 @@ from formats.db2_capture_table import (
     with_bad_rows,
     writer,
 )
-from formats.db2_capture_table.reference import Decoded, Increments, Options, Row, as_text
+from formats.db2_capture_table.reference import Decoded, Increments, Options, Row
 from formats.db2_capture_table.vector_units import moved
 from formats.db2_capture_table.writer import Capture, Style
 

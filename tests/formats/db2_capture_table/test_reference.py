@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.values import Malformed
 
 from formats.db2_capture_table.reference import (
     Decoded,
     Increments,
-    Malformed,
     Missing,
     Row,
     canonical,
     decode,
-    logmarker_of,
     options_of,
-    read_value,
 )
 
 CD = dict.fromkeys(("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION"), "string")
@@ -77,34 +75,6 @@ def test_canonical_forms_are_in_the_order_of_numbers(one: int, other: int) -> No
 def test_malformed_sequences(value: Any) -> None:
     with pytest.raises(Malformed, match="bad_sequence"):
         canonical(value)
-
-
-# ------------------------------------------------------------------------------------------- values
-
-
-@pytest.mark.parametrize(
-    ("sql_type", "text"),
-    [
-        *(("int", "1.0"), ("int", "2147483648"), ("decimal(3,1)", "1.25"), ("binary", "0xFF")),
-        *(("binary", "F"), ("date", "2024-01-01 01:00:00"), ("timestamp", "2024-05-01-10.00.00")),
-        *(("timestamp_ntz", "2024-01-01 00:00:00Z"), ("boolean", "2"), ("double", "one")),
-    ],
-)
-def test_values_that_are_not_exactly_of_their_type(sql_type: str, text: str) -> None:
-    with pytest.raises(Malformed, match="bad_value"):
-        read_value(sql_type, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("2024-05-01-24.00.00", "2024-05-01-10.00.00.1234567890123", "2024-05-01-10.00.00."),
-        *("2024-5-1-10.00.00", "2024-02-30", "20240501100000", "10:00:00", ""),
-    ],
-)
-def test_malformed_logmarkers(text: str) -> None:
-    with pytest.raises(Malformed, match="bad_value"):
-        logmarker_of(text)
 
 
 # ------------------------------------------------------------------------------------------ columns

@@ -7,10 +7,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from kit.values import Malformed, as_text, texts_of
 from simulation import apply_events
 
 from formats.db2_capture_table import reference
-from formats.db2_capture_table.reference import Decoded, Malformed, Options, Row, as_text
+from formats.db2_capture_table.reference import Decoded, Options, Row
 
 Vector = dict[str, Any]
 
@@ -82,9 +83,9 @@ def event_of(event: Row, columns: Mapping[str, str]) -> Vector:
     before = told["cdc_before"]
     return told | {
         "cdc_commit_at": as_text(told["cdc_commit_at"]),
-        "cdc_before": before and {name: as_text(value) for name, value in before.items()},
+        "cdc_before": before and texts_of(before),
         "cdc_metadata": metadata,
-        "row": {name: as_text(event[name]) for name in columns},
+        "row": texts_of(event, columns),
     }
 
 
@@ -107,14 +108,11 @@ def check_applied(events: Sequence[Row], given: Vector, expect: Vector) -> None:
     """Current state and history are as in the vector."""
     key, columns = given["key"], given["columns"]
 
-    def row_of(row: Row) -> Row:
-        return {name: as_text(row[name]) for name in columns}
-
     def in_order(rows: Sequence[Any]) -> list[Any]:
         return sorted(rows, key=repr)
 
     if "current" in expect:
-        current = [row_of(row) for row in apply_events.current_state(events, key)]
+        current = [texts_of(row, columns) for row in apply_events.current_state(events, key)]
         assert in_order(current) == in_order(expect["current"])
     for granularity in ("commit", "event"):
         versions = expect.get(f"history_{granularity}")
@@ -122,7 +120,7 @@ def check_applied(events: Sequence[Row], given: Vector, expect: Vector) -> None:
             continue
         found = [
             {
-                "row": row_of(row),
+                "row": texts_of(row, columns),
                 "valid_from_sequence": row["cdc_valid_from_sequence"],
                 "valid_to_sequence": row["cdc_valid_to_sequence"],
                 "valid_from": as_text(row["cdc_valid_from"]),

@@ -15,9 +15,9 @@ from typing import Any
 
 from kit.formats import UnitTest, Vector
 from kit.units import literal, rows_sql
+from kit.values import Malformed, as_text
 
 from formats.db2_capture_table import reference
-from formats.db2_capture_table.reference import as_text
 from formats.db2_capture_table.vector_checks import names_in, typed
 
 Row = dict[str, Any]
@@ -39,7 +39,7 @@ def sequence_units(vectors: Sequence[Vector]) -> list[UnitTest]:
             rows[form].append([literal(vector["id"]), sql])
             try:
                 canonical = reference.canonical(landed(one["value"], form))
-            except reference.Malformed:
+            except Malformed:
                 canonical = None
             expect.append({"vector": vector["id"], "canonical": canonical})
     given_tables = {

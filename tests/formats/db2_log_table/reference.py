@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, whole_number
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -23,117 +24,17 @@ Key = tuple[Any, ...]
 OPERATIONS = {"I": 0, "U": 1, "D": 2}
 
 
-class Malformed(Exception):
-    """A row or text that belongs in quarantine; the argument is the reason."""
-
-
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
-INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
-    ("f", "false", "n", "no", "0"), False
-)
-CAST = re.compile(
-    r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-    r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?"
-    r"(Z|UTC| ?[+-]\d{1,2}(?::?\d{2})?)?)?",
-    re.ASCII,
-)
-DB2 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})-([01]\d|2[0-3])\.(\d{2})\.(\d{2})(?:\.(\d{1,12}))?", re.ASCII
-)
-
-
-def time_of(text: str, *, also_db2: bool = False) -> tuple[datetime, bool]:
-    """Read a date and time: its wall clock (in UTC, if it names a zone), and whether it does."""
-    text = text.strip(BLANKS)
-    zone = None
-    if also_db2 and (found := DB2.fullmatch(text)):
-        *parts, fraction = found.groups()
-    elif found := CAST.fullmatch(text):
-        *parts, fraction, zone = found.groups()
-    else:
-        raise Malformed("bad_value")
-    year, month, day, *clock = (None if part is None else int(part) for part in parts)
-    # Digits after microseconds are cut.
-    micros = int(f"{fraction or ''}000000"[:6])
-    try:
-        hour, minute, second = (part or 0 for part in clock)
-        at = datetime(year or 0, month or 1, day or 1, hour, minute, second, micros)
-        if zone is not None and zone not in ("Z", "UTC"):
-            sign, digits = (-1 if "-" in zone else 1), zone.strip(" +-").replace(":", "")
-            hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
-            at -= sign * timedelta(hours=int(hours), minutes=int(minutes))
-    except (ValueError, OverflowError):
-        raise Malformed("bad_value") from None
-    return at, zone is not None
-
-
-def number_of(text: str) -> Decimal:
-    """Read a number of decimal digits."""
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
-        raise Malformed("bad_value")
-    return Decimal(text)
-
-
-def whole_number(number: Decimal, limit: int) -> int:
-    """A value as an integer, if it is exactly an integer."""
-    if number != number.to_integral_value() or not -limit <= number < limit:
-        raise Malformed("bad_value")
-    return int(number)
-
-
-def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with the decimal places of its type."""
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)))
-    shift = exponent + scale
-    if shift < 0 and whole % 10**-shift:
-        raise Malformed("bad_value")
-    whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
-    if whole >= 10**precision:
-        raise Malformed("bad_value")
-    return Decimal((sign if whole else 0, tuple(map(int, str(whole))), -scale))
+FORMS = FORMS_OF["db2_log_table"]
 
 
 def read_value(sql_type: str, value: Any) -> Any:
     """A value, mostly a text, as exactly a value of a type (rule 4)."""
-    if value is None or (isinstance(value, str) and sql_type == "string"):
-        return value
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        assert sql_type != "string", "no column of text lands as numbers"
         value = str(value)
-    if not isinstance(value, str):
-        return value
-    if sql_type == "binary":
-        if not re.fullmatch(r"([0-9a-fA-F]{2})*", value):
-            raise Malformed("bad_value")
-        return bytes.fromhex(value)
-    text = value.strip(BLANKS)
-    if sql_type in INTEGERS:
-        return whole_number(number_of(text), 2 ** (INTEGERS[sql_type] - 1))
-    if sql_type.startswith("decimal("):
-        precision, scale = map(int, sql_type[len("decimal(") : -1].split(","))
-        return fitting(number_of(text), precision, scale)
-    if sql_type == "boolean":
-        if text.lower() not in BOOLEANS:
-            raise Malformed("bad_value")
-        return BOOLEANS[text.lower()]
-    if sql_type in ("float", "double"):
-        number = float(number_of(text))
-        return struct.unpack("f", struct.pack("f", number))[0] if sql_type == "float" else number
-    at, has_zone = time_of(text)
-    if sql_type == "date":
-        if has_zone or at != datetime(at.year, at.month, at.day):
-            raise Malformed("bad_value")
-        return at.date()
-    if sql_type == "timestamp_ntz":
-        if has_zone:
-            raise Malformed("bad_value")
-        return at
-    assert sql_type == "timestamp", sql_type
-    return at.replace(tzinfo=timezone.utc)
+    return read_text(sql_type, value, FORMS) if isinstance(value, str) else value
 
 
 def key_text(key: Key) -> str:
@@ -182,19 +83,12 @@ def read_operation(value: Any) -> int:
         if value in OPERATIONS:
             return OPERATIONS[value]
     try:
-        number = whole_number(number_of(str(value).strip(BLANKS)), 2**31)
+        number = whole_number(value)
     except Malformed:
         raise Malformed("unknown_operation") from None
     if number not in (0, 1, 2):
         raise Malformed("unknown_operation")
     return number
-
-
-def read_time(value: Any) -> datetime:
-    """The wall clock of a row."""
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
-    return time_of(value, also_db2=True)[0]
 
 
 def read_row(row: Row, options: Options) -> LogRow | None:
@@ -209,7 +103,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
         raise Malformed("null_key")
     if row["TIME"] is None:
         raise Malformed("missing_time")
-    time = read_time(row["TIME"])
+    time = clock_of(row["TIME"], FORMS)
     return LogRow(operation, time, key_of(key, options))
 
 
@@ -246,11 +140,6 @@ class Base:
             kept = self.rows.get(key)
             if not isinstance(kept, dict) or rank(read) > rank(kept):
                 self.rows[key] = read
-
-
-def rank(row: Row) -> tuple[Any, ...]:
-    """The order of structs in Spark: NULL is least."""
-    return tuple((0,) if value is None else (1, value) for value in row.values())
 
 
 # ------------------------------------------------------------------------------------------- events
@@ -369,21 +258,3 @@ class Increments:
         decoded = decode(self.rows, base, self.options, self.answers)
         self.answers = decoded.answers
         return decoded
-
-
-# --------------------------------------------------------------------------------------------- text
-
-
-def as_text(value: Any) -> str | None:
-    """A value as the vectors write it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.hex().upper()
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + ("Z" if value.tzinfo else "")
-    if isinstance(value, date):
-        return value.isoformat()
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from kit.values import texts_of
+
 from formats.db2_log_table import reference
-from formats.db2_log_table.reference import Options, Row, as_text
+from formats.db2_log_table.reference import Options, Row
 
 Vector = dict[str, Any]
 
@@ -21,7 +23,7 @@ def event_of(event: Row, columns: Sequence[str]) -> Vector:
     """An event as the vectors write it, except for times, where they omit zeros."""
     told = {name: value for name, value in event.items() if name.startswith("cdc_")}
     told.pop("cdc_source")
-    return told | {"row": {name: as_text(event[name]) for name in columns}}
+    return told | {"row": texts_of(event, columns)}
 
 
 def with_times(event: Vector) -> Vector:

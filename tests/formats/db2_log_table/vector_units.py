@@ -14,9 +14,10 @@ from typing import Any
 from kit import units
 from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
+from kit.values import as_text, texts_of
 
 from formats.db2_log_table import reference
-from formats.db2_log_table.reference import Options, Row, as_text
+from formats.db2_log_table.reference import Options, Row
 from formats.db2_log_table.vector_checks import landed
 
 # The columns of the shared key: a vector's name and type to the shared name, and to a value
@@ -135,7 +136,7 @@ def check_woven(vector: Vector, decoded: reference.Decoded) -> None:
 def event_row(event: Row) -> Row:
     """An event as the wrapper model gives it."""
     metadata = event["cdc_metadata"]
-    values = {name: as_text(event[name]) for name in COLUMNS}
+    values = texts_of(event, COLUMNS)
     return {
         "vector": event["vector"],
         "refused": None,

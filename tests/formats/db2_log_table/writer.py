@@ -16,10 +16,11 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.values import texts_of
 from simulation.database import RowChange, Table, Workload
 
 from formats.db2_log_table import reference
-from formats.db2_log_table.reference import Options, Row, as_text
+from formats.db2_log_table.reference import Options, Row
 
 PARTS = Table(
     "parts",
@@ -325,4 +326,4 @@ def arguments_of(options: Options, layout: Layout) -> str:
 
 def shown(row: Mapping[str, Any], columns: Sequence[str]) -> tuple[str | None, ...]:
     """The values of a row as texts."""
-    return tuple(as_text(row[name]) for name in columns)
+    return tuple(texts_of(row, columns).values())

@@ -14,11 +14,12 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from kit.values import Malformed
+
 from formats.netiq_event_log.reference import (
     LOGGED,
     QUERY_BACK,
     LogRow,
-    Malformed,
     Options,
     ReadLog,
     Row,

@@ -6,15 +6,14 @@ A log row is a dict of the ten names of :data:`LAYOUTS`. Nothing here is clever,
 
 from __future__ import annotations
 
-import base64
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
+from datetime import datetime, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from kit.values import FORMS_OF, Malformed, clock_of, rank, read_text, time_of, whole_number
 
 Row = dict[str, Any]
 
@@ -33,10 +32,6 @@ KINDS = {1: "add", 7: "add", 2: "modify", 3: "modify", 8: "modify", 4: "delete",
 LOGGED = (1, 2, 3)
 QUERY_BACK = (5, 6, 7, 8)
 FIELDS = (1, 2, 3, 7, 8)
-
-
-class Malformed(Exception):
-    """A row or text that belongs in quarantine; the argument is the reason."""
 
 
 class Missing(Exception):
@@ -65,124 +60,12 @@ def columns_of_layout(
 
 # ------------------------------------------------------------------------------------------- values
 
-BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
-
-DAY = r"(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-TIME = re.compile(
-    rf"{DAY}(?:[ T](\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?"
-    r"(Z|UTC| ?[+-]\d{1,2}(?::?\d{2})?)?)?",
-    re.ASCII,
-)
-DB2 = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})-([01]\d|2[0-3])\.(\d{2})\.(\d{2})(?:\.(\d{1,12}))?", re.ASCII
-)
-INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
-    ("f", "false", "n", "no", "0"), False
-)
-
-
-def time_of(text: str) -> tuple[datetime, bool]:
-    """Read a date and time: its wall clock (in UTC, if it names a zone), and whether it does."""
-    text = text.strip(BLANKS)
-    zone = None
-    if found := DB2.fullmatch(text):
-        *parts, fraction = found.groups()
-    elif found := TIME.fullmatch(text):
-        *parts, fraction, zone = found.groups()
-    else:
-        raise Malformed("bad_value")
-    year, month, day, *clock = (None if part is None else int(part) for part in parts)
-    # Digits beyond microseconds are cut.
-    micros = int(f"{fraction or ''}000000"[:6])
-    try:
-        hour, minute, second = (part or 0 for part in clock)
-        at = datetime(year or 0, month or 1, day or 1, hour, minute, second, micros)
-        if zone is not None and zone not in ("Z", "UTC"):
-            sign, digits = (-1 if "-" in zone else 1), zone.strip(" +-")
-            hours, _, minutes = digits.partition(":")
-            if not minutes and len(digits) > 2:
-                hours, minutes = digits[:-2], digits[-2:]
-            at -= sign * timedelta(hours=int(hours), minutes=int(minutes or 0))
-    except (ValueError, OverflowError):
-        raise Malformed("bad_value") from None
-    return at, zone is not None
-
-
-def exact_decimal(text: str) -> Decimal:
-    """Read a number of decimal digits."""
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
-        raise Malformed("bad_value")
-    return Decimal(text)
+FORMS = FORMS_OF["netiq_event_log"]
 
 
 def read_value(sql_type: str, text: str | None) -> Any:
     """Read a logged text as a value of a type (rule 15)."""
-    if text is None or sql_type == "string":
-        return text
-    if sql_type == "binary":
-        text = re.sub(r"\s", "", text)
-        if (
-            not re.fullmatch(r"([\w+/]{4})*([\w+/]{2}==|[\w+/]{3}=)?", text, re.ASCII)
-            or "_" in text
-        ):
-            raise Malformed("bad_value")
-        return base64.b64decode(text)
-    text = text.strip(BLANKS)
-    if sql_type in INTEGERS:
-        limit = 2 ** (INTEGERS[sql_type] - 1)
-        if not re.fullmatch(r"[+-]?\d+", text, re.ASCII) or not -limit <= int(text) < limit:
-            raise Malformed("bad_value")
-        return int(text)
-    if sql_type.startswith("decimal("):
-        precision, scale = map(int, sql_type[len("decimal(") : -1].split(","))
-        return fitting(exact_decimal(text), precision, scale)
-    if sql_type == "boolean":
-        if text.lower() not in BOOLEANS:
-            raise Malformed("bad_value")
-        return BOOLEANS[text.lower()]
-    if sql_type in ("float", "double"):
-        number = float(exact_decimal(text))
-        return struct.unpack("f", struct.pack("f", number))[0] if sql_type == "float" else number
-    at, has_zone = time_of(text)
-    if sql_type == "date":
-        if has_zone or at != datetime(at.year, at.month, at.day):
-            raise Malformed("bad_value")
-        return at.date()
-    if sql_type == "timestamp_ntz":
-        if has_zone:
-            raise Malformed("bad_value")
-        return at
-    assert sql_type == "timestamp", sql_type
-    return at.replace(tzinfo=timezone.utc)
-
-
-def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
-    """A number with the decimal places of its type."""
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)))
-    shift = exponent + scale
-    if shift >= 0:
-        whole *= 10**shift
-    elif whole % 10**-shift:
-        raise Malformed("bad_value")
-    else:
-        whole //= 10**-shift
-    if whole >= 10**precision:
-        raise Malformed("bad_value")
-    return Decimal((sign if whole else 0, tuple(map(int, str(whole))), -scale))
-
-
-def integer(value: Any) -> int:
-    """A value as an integer, if it is exactly an integer."""
-    if value is None:
-        raise Malformed("bad_value")
-    text = value.strip(BLANKS) if isinstance(value, str) else str(value)
-    number = exact_decimal(text)
-    if number != number.to_integral_value():
-        raise Malformed("bad_value")
-    return int(number)
+    return None if text is None else read_text(sql_type, text, FORMS)
 
 
 # --------------------------------------------------------------------------------------------- keys
@@ -292,7 +175,7 @@ class Options:
             return None
         if self.as_of == "now":
             return self.now.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
-        at, has_zone = time_of(self.as_of)
+        at, has_zone = time_of(self.as_of, FORMS.times)
         if has_zone:
             raise ValueError(f"as_of is {self.as_of}")
         return at
@@ -340,17 +223,15 @@ def read_event_time(value: Any) -> datetime:
     """The wall clock of an event."""
     if value is None:
         raise Malformed("null_event_time")
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
     try:
-        return time_of(value)[0]
+        return clock_of(value, FORMS)
     except Malformed:
         raise Malformed("bad_event_time") from None
 
 
 def read_record_id(value: Any) -> int:
     try:
-        number = integer(value)
+        number = whole_number(value)
     except Malformed:
         raise Malformed("bad_record_id") from None
     if not 1 <= number < 10**38:
@@ -360,7 +241,7 @@ def read_record_id(value: Any) -> int:
 
 def read_event_type(value: Any) -> int:
     try:
-        number = integer(value)
+        number = whole_number(value)
     except Malformed:
         raise Malformed("unknown_operation") from None
     if number not in KINDS:
@@ -434,8 +315,7 @@ class Snapshot:
 
     def rank(self, row: Row) -> tuple[Any, ...]:
         """The order of structs in Spark, with the columns of the snapshot: NULL is least."""
-        values = [row[name] for name in self.options.columns]
-        return tuple((0,) if value is None else (1, value) for value in values)
+        return rank({name: row[name] for name in self.options.columns})
 
     def value(self, row: Row, name: str) -> Any:
         """A value of a row; text is read like text in the log."""
@@ -796,21 +676,3 @@ class Increments:
         decoded = decode(self.rows, snapshot, options, self.memory)
         self.memory = decoded.memory
         return decoded
-
-
-# --------------------------------------------------------------------------------------------- text
-
-
-def as_text(value: Any) -> str | None:
-    """A value as the vectors write it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.hex().upper()
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + ("Z" if value.tzinfo else "")
-    if isinstance(value, date):
-        return value.isoformat()
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)

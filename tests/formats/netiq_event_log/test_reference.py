@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.values import Malformed
 
 from formats.netiq_event_log import reference
-from formats.netiq_event_log.reference import Increments, Malformed, Options, Row, decode, parse_key
+from formats.netiq_event_log.reference import Increments, Options, Row, decode, parse_key
 
 OPTIONS = Options("usr", ["idu"], {"idu": "int", "fname": "string", "lname": "string"})
 SNAPSHOT = [{"idu": 1, "fname": "John", "lname": "Doe"}]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kit.values import Malformed, as_text, texts_of
+
 from formats.netiq_event_log import reference
 from formats.netiq_event_log.publication import Documents, Driver, Publication
-from formats.netiq_event_log.reference import Decoded, Malformed, Missing, Options, Row, as_text
+from formats.netiq_event_log.reference import Decoded, Missing, Options, Row
 
 Vector = dict[str, Any]
 
@@ -91,7 +93,7 @@ def event_of(event: Row, columns: Vector) -> Vector:
     return said | {
         "cdc_commit_at": as_text(said["cdc_commit_at"]),
         "cdc_metadata": metadata,
-        "row": {name: as_text(event[name]) for name in columns},
+        "row": texts_of(event, columns),
     }
 
 

@@ -17,10 +17,11 @@ from typing import Any
 from kit import units
 from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
+from kit.values import as_text, texts_of
 
 from formats.netiq_event_log import reference
 from formats.netiq_event_log.publication import Documents, Driver, Publication
-from formats.netiq_event_log.reference import LAYOUTS, Options, as_text
+from formats.netiq_event_log.reference import LAYOUTS, Options
 from formats.netiq_event_log.vector_checks import unrolled
 
 TEN = LAYOUTS["record_id_status"]
@@ -176,7 +177,7 @@ def published_rows(
 def event_row(event: Row) -> Row:
     """An event as the wrapper model gives it."""
     metadata = event["cdc_metadata"]
-    values = {name: as_text(event[name]) for name in COLUMNS}
+    values = texts_of(event, COLUMNS)
     return {
         "vector": event["vector"],
         "kind": "event",

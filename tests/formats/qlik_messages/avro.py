@@ -12,12 +12,12 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import fastavro
+from kit.values import Malformed
 
 from formats.qlik_messages import names
 from formats.qlik_messages.message import Members
-from formats.qlik_messages.strict_json import Number
-from formats.qlik_messages.values import read_value
-from formats.qlik_messages.versions import Message, Refused, Version, is_frame
+from formats.qlik_messages.strict_json import Number, read_value
+from formats.qlik_messages.versions import Message, Version, is_frame
 
 Schema = dict[str, Any]
 
@@ -245,7 +245,7 @@ def schema_of(rows: Sequence[Version], schema_id: str | None, at: datetime | Non
 
     version = latest([row for row in rows if row.schema_id == schema_id], at)
     if not schema_id or version is None or version.data_schema is None:
-        raise Refused("unknown_schema")
+        raise Malformed("unknown_schema")
     return version.data_schema
 
 
@@ -271,20 +271,20 @@ def read(value: bytes, rows: Sequence[Version], at: datetime | None) -> Read:
         try:
             head = read_all(ENVELOPE, value)
         except Exception:
-            raise Refused("bad_avro") from None
+            raise Malformed("bad_avro") from None
     is_metadata = head["type"] == "MD"
     if head["type"] not in ("DT", "MD"):
-        raise Refused("unknown_message_type")
+        raise Malformed("unknown_message_type")
     text = head["messageSchema"]
     if not text:
         if is_metadata:
-            raise Refused("bad_metadata")
+            raise Malformed("bad_metadata")
         text = schema_of(rows, head["messageSchemaId"], at)
     try:
         schema = json.loads(text)
         return Read(head, schema, read_all(parsed(schema), head["message"]))
     except Exception:
-        raise Refused("bad_metadata" if is_metadata else "bad_avro") from None
+        raise Malformed("bad_metadata" if is_metadata else "bad_avro") from None
 
 
 def opened(value: bytes, rows: Sequence[Version], at: datetime | None) -> Message:

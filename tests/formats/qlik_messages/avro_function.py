@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+from kit.values import Malformed
 from spark_cdc_udfs.qlik.functions import QlikAvroMessages
 
 from formats.qlik_messages import versions
-from formats.qlik_messages.versions import Message, Refused, Version
+from formats.qlik_messages.versions import Message, Version
 
 Row = dict[str, Any]
 
@@ -79,7 +80,7 @@ class Opened:
             self._calls[known] = Called(known)
         (found,) = self._calls[known].eval(message_rows([value], at))
         if found["reason"] is not None:
-            raise Refused(found["reason"])
+            raise Malformed(found["reason"])
         message = versions.open_message(found["json"].encode())
         assert message.is_metadata == (found["message_type"] == "MD")
         fields = found["field_names"] or []

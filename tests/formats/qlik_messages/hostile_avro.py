@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from kit.values import Malformed
+
 from formats.qlik_messages import avro
-from formats.qlik_messages.versions import Refused, Version, is_avro, is_frame
+from formats.qlik_messages.versions import Version, is_avro, is_frame
 
 
 def changed(value: bytes, at: int, end: int, rng: random.Random) -> list[bytes]:
@@ -37,7 +39,7 @@ def fate_of(value: bytes, known: Sequence[Version]) -> str | None:
         return "bad_message"
     try:
         found = avro.read(value, known, None)
-    except Refused as error:
+    except Malformed as error:
         return None if isinstance(error.__context__, OverflowError) else str(error)
     message = avro.written(found.schema, found.record)
     if is_frame(value):

@@ -3,8 +3,8 @@
 It is written to be read against the format's reference; the comments cite its rules by number.
 A record is a dict with `value` (bytes or None), and those of `key`, `topic`, `partition`, `offset`
 and `timestamp` that the relation has. Nothing here is clever, or fast. The members of messages are
-in `versions.py`, strict JSON in `strict_json.py`, values in `values.py`. Avro is read by what is
-given for it, such as `avro.opened`.
+in `versions.py`, strict JSON in `strict_json.py`. Avro is read by what is given for it, such as
+`avro.opened`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from datetime import datetime, timezone
 from itertools import accumulate
 from typing import Any
 
+from kit.values import Malformed
+
 from formats.qlik_messages import names, strict_json, versions
-from formats.qlik_messages.strict_json import NoJson, text_of
-from formats.qlik_messages.values import BadValue, read_value, unless_bad
-from formats.qlik_messages.versions import AvroReader, Record, Refused, Version
+from formats.qlik_messages.strict_json import NoJson, read_value, text_of, unless_bad
+from formats.qlik_messages.versions import AvroReader, Record, Version
 
 Row = dict[str, Any]
 TableName = tuple[str | None, str | None]
@@ -89,7 +90,7 @@ def bits_of(mask: str | None) -> set[int] | None:
     elif digits[:2] in ("0x", "0X"):
         digits = digits[2:]
     if not re.fullmatch(r"[0-9a-fA-F]*", digits):
-        raise Refused("bad_mask")
+        raise Malformed("bad_mask")
     number = int(digits or "0", 16)
     return {bit for bit in range(number.bit_length()) if number >> bit & 1}
 
@@ -147,11 +148,11 @@ def read_data(place: int, record: Record, message: versions.Message) -> Data:
         for image in ("data", "beforeData"):
             value = names.member(inner, image)
             if value is not None and not isinstance(value, dict):
-                raise Refused("bad_message")
+                raise Malformed("bad_message")
         for name in ("schema", "table"):
             names.member(inner, name)
     except names.Ambiguous:
-        raise Refused("bad_message") from None
+        raise Malformed("bad_message") from None
     return Data(place, record, inner, asked, schema_id or None, message.namespace, message.fields)
 
 
@@ -255,7 +256,7 @@ def route(data: Data, catalog: Catalog) -> bool:
     if table is None:
         waits = catalog.is_given and data.message_schema_id is not None
         is_unknown = waits and not catalog.with_id(data.message_schema_id)
-        raise Refused("unknown_schema" if is_unknown else "unknown_table")
+        raise Malformed("unknown_schema" if is_unknown else "unknown_table")
     return is_same(table, catalog.options.table_name)
 
 
@@ -274,13 +275,13 @@ def version_of(
     if not has_mask or data.fields is not None:
         return None
     if data.message_schema_id is not None and catalog.is_given:
-        raise Refused("unknown_schema")
+        raise Malformed("unknown_schema")
     if data.message_schema_id is not None:
         return None
     table = catalog.table_of(data)
     tables = {row.table for row in catalog.rows}
     if table is None and len(tables) > 1:
-        raise Refused("unknown_table")
+        raise Malformed("unknown_table")
     own = list(catalog.rows) if table is None else of_table(catalog.rows, table)
     members = sorted(name.lower() for name in image)
     exact = [row for row in own if sorted(one.name.lower() for one in row.columns) == members]
@@ -350,7 +351,7 @@ def row_image(data: Data, operation: str) -> Mapping[str, Any]:
                 image = None
     if image is None:
         is_there = names.has(data.inner, "data", "beforeData")
-        raise Refused("missing_data" if is_there else "unsupported_layout")
+        raise Malformed("missing_data" if is_there else "unsupported_layout")
     assert isinstance(image, dict)
     return image
 
@@ -370,17 +371,17 @@ def read(data: Data, catalog: Catalog) -> Read:
     options = catalog.options
     operation = data.header("operation")
     if operation not in OPERATIONS:
-        raise Refused("unknown_operation")
+        raise Malformed("unknown_operation")
     try:
         image = row_image(data, operation)
         before = names.member(data.inner, "beforeData")
         members = by_column(image, options)
         old_members = by_column(before or {}, options)
     except names.Ambiguous:
-        raise Refused("bad_message") from None
+        raise Malformed("bad_message") from None
     sequence = data.header("changeSequence")
     if operation != "REFRESH" and not is_sequence(sequence):
-        raise Refused("bad_change_seq")
+        raise Malformed("bad_change_seq")
     # rules 10 and 11
     changed = None if operation == "DELETE" else bits_of(mask_of(data, "changeMask", options))
     there = bits_of(mask_of(data, "columnMask", options))
@@ -391,11 +392,11 @@ def read(data: Data, catalog: Catalog) -> Read:
         set_bits = (changed or set()) | (there or set())
         listed = columns_of_bits(version, data, image, set_bits, options)
         if not set_bits <= set(listed.values()):
-            raise Refused("bad_mask")
+            raise Malformed("bad_mask")
         try:
             matched = {name: names.match(name, listed) for name in options.columns}
         except names.Ambiguous:
-            raise Refused("bad_message") from None
+            raise Malformed("bad_message") from None
         bits = {name: listed[found] for name, found in matched.items() if found is not None}
     # rules 12 to 14
     present = {
@@ -403,23 +404,17 @@ def read(data: Data, catalog: Catalog) -> Read:
         for name, (_, value) in members.items()
         if value is not None or there is None or bits.get(name) in there
     }
-    try:
-        row = {
-            name: read_value(options.columns[name], value) for name, (_, value) in members.items()
-        }
-        old = {
-            name: read_value(options.columns[name], value)
-            for name, (_, value) in old_members.items()
-        }
-    except BadValue:
-        raise Refused("bad_value") from None
+    row, old = (
+        {name: read_value(options.columns[name], value) for name, (_, value) in one.items()}
+        for one in (members, old_members)
+    )
     for name in options.columns:
         is_changed = changed is not None and bits.get(name) in changed
         if name not in present and old.get(name) is not None and not is_changed:
             row[name] = old[name]
             present.add(name)
     if any(row.get(name) is None for name in options.key):
-        raise Refused("null_key")
+        raise Malformed("null_key")
     columns = list(options.columns)
     has_before = operation in ("UPDATE", "DELETE") and before is not None
     event = {
@@ -451,7 +446,7 @@ def mask_of(data: Data, name: str, options: Options) -> str | None:
     value = data.headers[name]
     text = text_of(value)
     if text is None and value is not None:
-        raise Refused("bad_mask")
+        raise Malformed("bad_mask")
     if text and data.fields is not None and options.avro_mask_byte_order == "little":
         return bytes.fromhex(text)[::-1].hex()
     return text
@@ -518,7 +513,7 @@ def decode(
     for place, record in enumerate(records):
         try:
             data = data_message(place, record, catalog, avro, first[record["value"]])
-        except Refused as error:
+        except Malformed as error:
             decoded.quarantine.append((place, error.args[0]))
             continue
         if data is None:
@@ -529,7 +524,7 @@ def decode(
     for repeated in deliveries.values():
         try:
             changes.append((read(min(repeated, key=lambda one: one.delivery), catalog), repeated))
-        except Refused as error:
+        except Malformed as error:
             decoded.quarantine += [(data.place, error.args[0]) for data in repeated]
     put_in_commits(changes)
     loads = [one for one in changes if one[0].data.is_load]

@@ -1,10 +1,15 @@
-"""Reads JSON as the format's reference asks for: strictly, and numbers as they are written."""
+"""Reads JSON as the format's reference asks for: strictly, and numbers as they are written.
+
+A member is read as a value of a column.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from typing import Any
+
+from kit.values import FORMS_OF, BadValue, read_text
 
 BLANKS = " \t\n\r"
 
@@ -65,3 +70,21 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str) else None
+
+
+def read_value(sql_type: str, value: Any) -> Any:
+    """A JSON value as a value of a type (rule 14). An object or an array is bad."""
+    if value is None:
+        return None
+    text = text_of(value)
+    if text is None:
+        raise BadValue
+    return read_text(sql_type, text, FORMS_OF["qlik_messages"])
+
+
+def unless_bad(sql_type: str, value: Any) -> Any:
+    """The same, and None for an empty text and for a bad value."""
+    try:
+        return None if value in (None, "") else read_value(sql_type, value)
+    except BadValue:
+        return None

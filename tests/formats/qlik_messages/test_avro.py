@@ -13,6 +13,7 @@ from typing import Any
 import fastavro
 import pytest
 from fastavro.schema import SchemaParseException
+from kit.values import Malformed
 from simulation import database
 from spark_cdc_udfs.qlik import messages
 
@@ -21,7 +22,6 @@ from formats.qlik_messages.avro_function import Called, Row, called, message_row
 from formats.qlik_messages.hostile_avro import mutated
 from formats.qlik_messages.strict_json import Number
 from formats.qlik_messages.versions import (
-    Refused,
     Version,
     is_avro,
     open_message,
@@ -127,7 +127,7 @@ def test_mutated_messages() -> None:
     for value, row in zip(values, rows, strict=True):
         try:
             expected = avro.opened(value, known, None) if is_avro(value) else None
-        except Refused as error:
+        except Malformed as error:
             if row["reason"] is not None:
                 assert row["reason"] == error.args[0]
                 continue

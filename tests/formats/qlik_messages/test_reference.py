@@ -14,7 +14,6 @@ from formats.qlik_messages import message, strict_json, versions
 from formats.qlik_messages.message import Members, Pairs, dump
 from formats.qlik_messages.reference import Decoded, Options, Row, decode
 from formats.qlik_messages.strict_json import NoJson, Number
-from formats.qlik_messages.values import BadValue, read_text
 
 OPTIONS = Options(["ID"], {"ID": "int", "NAME": "string"})
 OF_TABLE = Options(["ID"], {"ID": "int", "NAME": "string"}, "CUST", "APP")
@@ -121,66 +120,6 @@ def test_a_member_twice_is_refused(document: dict[str, Any], data: st.DataObject
     )
     with pytest.raises(NoJson):
         strict_json.read_object(dump({"x": [members]}).encode())
-
-
-# ------------------------------------------------------------------------------------------- values
-
-
-@pytest.mark.parametrize(
-    ("sql_type", "text", "value"),
-    [
-        ("int", "5.0", 5),
-        ("int", "1e3", 1000),
-        ("int", " -7 ", -7),
-        ("bigint", "9223372036854775807", 2**63 - 1),
-        ("decimal(5,2)", "1.230", "1.23"),
-        ("decimal(5,2)", "12e1", "120.00"),
-        ("decimal(38,18)", "-0.000000000000000001", "-1E-18"),
-        ("boolean", "1", True),
-        ("string", "1.50", "1.50"),
-        ("binary", "", b""),
-        ("double", "1e308", 1e308),
-        ("double", "1e-400", 0.0),
-    ],
-)
-def test_a_value_is_exactly_what_is_written(sql_type: str, text: str, value: Any) -> None:
-    found = read_text(sql_type, text)
-    assert (str(found) if isinstance(value, str) else found) == value
-
-
-@pytest.mark.parametrize(
-    ("sql_type", "text"),
-    [
-        ("int", "1.5"),
-        ("int", "2147483648"),
-        ("int", "1e10"),
-        ("int", "1e999999999999999999999"),
-        ("int", ""),
-        ("int", "true"),
-        ("decimal(5,2)", "1.234"),
-        ("decimal(5,2)", "1000"),
-        ("decimal(5,2)", "1e-3"),
-        ("boolean", "2"),
-        ("binary", "abc"),
-        ("double", "1e400"),
-        ("float", "1e39"),
-        ("date", "2022-02-30"),
-        ("timestamp", "now"),
-    ],
-)
-def test_a_value_is_none_of_its_type(sql_type: str, text: str) -> None:
-    with pytest.raises(BadValue):
-        read_text(sql_type, text)
-
-
-def test_times_without_a_zone_are_utc() -> None:
-    for text, hour in (
-        ("2024-06-01 10:00:00", 10),
-        ("2024-06-01T10:00:00Z", 10),
-        ("2024-06-01 10:00:00+03:00", 7),
-        ("2024-06-01 10:00:00-0330", 13),
-    ):
-        assert read_text("timestamp", text).hour == hour
 
 
 # -------------------------------------------------------------------------------------- the reasons

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from kit.values import Malformed, as_text, texts_of
+
 from formats.qlik_messages import avro, avro_function, reference, versions
 from formats.qlik_messages.reference import Decoded, Options, Row
-from formats.qlik_messages.values import as_text, texts_of
-from formats.qlik_messages.versions import AvroReader, Refused, Version
+from formats.qlik_messages.versions import AvroReader, Version
 
 Vector = dict[str, Any]
 
@@ -65,7 +66,7 @@ def event_of(event: Row, columns: Vector) -> Vector:
         "cdc_commit_at": as_text(said["cdc_commit_at"]),
         "cdc_before": said["cdc_before"] and texts_of(said["cdc_before"]),
         "cdc_metadata": metadata,
-        "row": texts_of({name: event[name] for name in columns}),
+        "row": texts_of(event, columns),
     }
 
 
@@ -137,8 +138,8 @@ def check_mask(vector: Vector) -> None:
     try:
         bits = reference.bits_of(vector["given"]["mask"])
         if bits is not None and not bits <= set(range(width_of(vector))):
-            raise Refused("bad_mask")
-    except Refused as error:
+            raise Malformed("bad_mask")
+    except Malformed as error:
         assert {"reason": error.args[0]} == expect
     else:
         assert (None if bits is None else sorted(bits)) == positions_of(vector)

@@ -11,12 +11,12 @@ from typing import Any
 
 from kit.formats import UnitTest, Vector
 from kit.units import rows_sql
+from kit.values import as_text, texts_of
 
 from formats.qlik_messages import avro, versions
 from formats.qlik_messages.avro_vectors import AVRO_VECTORS
 from formats.qlik_messages.message import dump, envelope, headers
 from formats.qlik_messages.reference import Row
-from formats.qlik_messages.values import as_text, texts_of
 from formats.qlik_messages.vector_checks import positions_of, records_of, width_of
 from formats.qlik_messages.weaving import STEP, Woven, apart, own_record
 

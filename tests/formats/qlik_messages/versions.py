@@ -11,16 +11,13 @@ from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kit.values import BadValue, Malformed
+
 from formats.qlik_messages import names, strict_json
-from formats.qlik_messages.strict_json import BLANKS, NoJson, text_of
-from formats.qlik_messages.values import BadValue, read_value, unless_bad
+from formats.qlik_messages.strict_json import BLANKS, NoJson, read_value, text_of, unless_bad
 
 Record = Mapping[str, Any]
 """A Kafka record: `value` as bytes or None, and those of the other columns that there are."""
-
-
-class Refused(Exception):
-    """A record that belongs in quarantine: its argument is the reason."""
 
 
 @dataclass(frozen=True)
@@ -48,36 +45,36 @@ def is_avro(value: bytes) -> bool:
 def open_message(value: bytes) -> Message:
     """Rules 2 and 3."""
     if is_avro(value):
-        raise Refused("avro_unsupported")
+        raise Malformed("avro_unsupported")
     if not value.lstrip(BLANKS.encode()).startswith(b"{"):
-        raise Refused("bad_message")
+        raise Malformed("bad_message")
     try:
         content = strict_json.read_object(value)
         if not names.has(content, "magic", "message"):
             is_metadata = names.has(content, "dataSchema", "tableStructure")
             return Message(is_metadata, content, None)
         if text_of(names.member(content, "magic")) != "atMSG":
-            raise Refused("bad_message")
+            raise Malformed("bad_message")
         kind = text_of(names.member(content, "type"))
         record = names.member(content, "message")
     except (NoJson, names.Ambiguous):
-        raise Refused("bad_message") from None
+        raise Malformed("bad_message") from None
     if kind not in ("DT", "MD"):
-        raise Refused("unknown_message_type")
+        raise Malformed("unknown_message_type")
     return Message(kind == "MD", record, content)
 
 
 def headers_of(record: Any) -> Mapping[str, Any]:
     """Rule 5: the headers of the inner record of a data message."""
     if not isinstance(record, dict):
-        raise Refused("bad_message")
+        raise Malformed("bad_message")
     try:
         headers = names.member(record, "headers")
         if not isinstance(headers, dict):
             is_known = names.has(record, "op", "operation")
-            raise Refused("unsupported_layout" if is_known else "bad_message")
+            raise Malformed("unsupported_layout" if is_known else "bad_message")
     except names.Ambiguous:
-        raise Refused("bad_message") from None
+        raise Malformed("bad_message") from None
     return headers
 
 
@@ -137,27 +134,27 @@ def read_version(record: Any, timestamp: datetime | None) -> Version:
     try:
         return _read_version(record, timestamp)
     except names.Ambiguous:
-        raise Refused("bad_message") from None
+        raise Malformed("bad_message") from None
     except BadValue:
-        raise Refused("bad_metadata") from None
+        raise Malformed("bad_metadata") from None
 
 
 def _read_version(record: Any, timestamp: datetime | None) -> Version:
     if not isinstance(record, dict):
-        raise BadValue(record)
+        raise BadValue
     schema_id = read_value("string", names.member(record, "schemaId"))
     lineage = names.member(record, "lineage")
     structure = names.member(record, "tableStructure")
     data_schema = read_value("string", names.member(record, "dataSchema"))
     lineage = {} if lineage is None else lineage
     if not schema_id or not isinstance(lineage, dict):
-        raise BadValue(schema_id)
+        raise BadValue
     if structure is not None:
         columns = _columns_of_structure(structure)
     elif data_schema is not None:
         columns = _columns_of_data_schema(data_schema)
     else:
-        raise BadValue(record)
+        raise BadValue
     told_at = unless_bad("timestamp", text_of(names.member(lineage, "timestamp")))
     return Version(
         schema_id,
@@ -175,21 +172,21 @@ def _read_version(record: Any, timestamp: datetime | None) -> Version:
 def _columns_of_structure(structure: Any) -> tuple[Column, ...]:
     columns = names.member(structure, "tableColumns") if isinstance(structure, dict) else None
     if not isinstance(columns, dict) or not columns:
-        raise BadValue(structure)
+        raise BadValue
     found = []
     for name, facts in columns.items():
         if not isinstance(facts, dict):
-            raise BadValue(facts)
+            raise BadValue
         ordinal = read_value("int", names.member(facts, "ordinal"))
         if ordinal is None or ordinal < 1:
-            raise BadValue(ordinal)
+            raise BadValue
         more = {
             field_name: read_value(sql_type, names.member(facts, member))
             for field_name, (member, sql_type) in COLUMN_MEMBERS.items()
         }
         found.append(Column(name, ordinal, **more))
     if len({column.ordinal for column in found}) < len(found):
-        raise BadValue(columns)
+        raise BadValue
     return tuple(sorted(found, key=lambda column: column.ordinal))
 
 
@@ -197,14 +194,14 @@ def _columns_of_data_schema(text: str) -> tuple[Column, ...]:
     """The fields of the record `data` in an Avro schema; types may be named where they stand."""
     try:
         schema = strict_json.read_object(text.encode())
-    except NoJson as error:
-        raise BadValue(str(error)) from None
+    except NoJson:
+        raise BadValue from None
     records: dict[str, Mapping[str, Any]] = {}
     _collect_records(schema, records)
     data = _record(_field_type(schema, "data"), records)
     fields = data.get("fields")
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
-        raise BadValue(text)
+        raise BadValue
     return tuple(Column(str(one.get("name")), place) for place, one in enumerate(fields, start=1))
 
 
@@ -221,11 +218,11 @@ def _collect_records(schema: Any, records: dict[str, Mapping[str, Any]]) -> None
 def _field_type(schema: Any, name: str) -> Any:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list) or schema.get("type") != "record":
-        raise BadValue(schema)
+        raise BadValue
     by_name = {one["name"]: one for one in fields if isinstance(one, dict) and "name" in one}
     found = names.member(by_name, name)
     if found is None:
-        raise BadValue(schema)
+        raise BadValue
     return found.get("type")
 
 
@@ -239,7 +236,7 @@ def _record(schema: Any, records: Mapping[str, Mapping[str, Any]]) -> Mapping[st
     if isinstance(schema, dict) and isinstance(schema.get("type"), (dict, list)):
         return _record(schema["type"], records)
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise BadValue(schema)
+        raise BadValue
     return schema
 
 
@@ -268,7 +265,7 @@ def read_versions(records: Sequence[Record], avro: AvroReader | None = None) -> 
     for place, record in enumerate(records):
         try:
             version = version_of(record, avro)
-        except Refused as error:
+        except Malformed as error:
             found.quarantine.append((place, error.args[0]))
             continue
         if version is None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import chain
 from typing import Any
 
+from kit.values import BadValue
 from simulation.database import EPOCH, RowChange, Table, Transaction, Values, Workload
 from simulation.oracle import Position
 
@@ -22,7 +23,6 @@ from formats.qlik_messages import avro, message, reference, versions
 from formats.qlik_messages.hostile_avro import hostile
 from formats.qlik_messages.message import Members, dump, json_value
 from formats.qlik_messages.reference import Options, Row
-from formats.qlik_messages.values import BadValue
 
 # Kafka has no message for a truncate.
 NOT_SENT = ("truncate", "reload")
