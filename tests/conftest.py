@@ -92,8 +92,8 @@ LONGEST_FIRST = (
     *("gbase_capture/test_increments", "gbase_capture/test_stream"),
 )
 
-# They work in one user's project, one after the other.
-SAME_GROUP = {"package/test_lint": "package/test_consumer"}
+# They read the demo, which one process builds.
+SAME_GROUP = {"package/test_lint": "package/test_demo"}
 
 
 def group_of(item: pytest.Item) -> str:

@@ -37,8 +37,9 @@
 
 {#- What the upstream has that the model has not seen. `last` is its last batch, `epoch` the run that last built it. `new`
     says whether there are new events, and `from` is their first commit sequence. `affects_all` says whether every key is
-    affected. `last_run` is the last run of the upstream that wrote; if the model knows it, no row is read. The upstream may be in the middle of a run, which writes retracted events before it changes the model. Such a
-    batch is left to a later run. -#}
+    affected. `last_run` is the last run of the upstream that wrote; if the model knows it, no row is read. The upstream may
+    be in the middle of a run, which writes retracted events before it changes the model. Such a batch is left to a later
+    run. -#}
 {%- macro _facts_of_upstream(run, upstream) -%}
     {%- if upstream is none -%}
         {{ return({'last': none, 'epoch': '', 'last_run': '', 'new': true, 'affects_all': true}) }}

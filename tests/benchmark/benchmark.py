@@ -1,4 +1,4 @@
-"""`make bench`: the cost of change events, current state and history, and of other ways.
+"""`make bench`: the cost of the models of a table, and of other ways to build them.
 
 Everything is run several times in turn: Spark over Thrift, on a server of its own, and DuckDB on
 the same files. First the results are checked to be equal. The figures are written to
@@ -33,12 +33,11 @@ import matplotlib
 import netiq
 import qlik
 import qlik_avro
-import raw_logs
 import raw_orders
 from matplotlib import pyplot
 from thrift_server import SCHEMA, Span, Spark, dbt, free_port, say, server, task_totals
 
-OURS = ("events", "current", "history", "history_by_event")
+OURS = ("events", "quarantine", "counts", "current", "history", "history_by_event")
 TARGETS = {"events": 1.6, "current": 0.6, "history": 1.3}
 
 
@@ -62,7 +61,7 @@ class Step:
 
 def build(port: int, target: Path) -> dict[str, str]:
     """Let dbt build the models once, and give the SQL that it compiled."""
-    others = ("quarantine", "counts", "incremental", "netiq", "db2", "qlik")
+    others = ("incremental", "netiq", "db2", "qlik")
     dbt(port, target, "run", "--exclude", *others)
     models = target / "compiled" / "benchmark" / "models"
     return {name: (models / f"{name}.sql").read_text(encoding="utf-8") for name in OURS}
@@ -220,7 +219,6 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += increments.as_markdown(figures["increments"])
-    lines += raw_logs.as_markdown(figures["raw_logs"])
     lines += gbase.as_markdown(figures["gbase"])
     lines += qlik_avro.as_markdown(figures["qlik_avro"])
     lines += netiq.as_markdown(figures["netiq"])
@@ -281,9 +279,6 @@ def main() -> None:
         "--records", type=int, default=1_000_000, help="inserts in the GBase stream (1000000)"
     )
     parser.add_argument(
-        "--tables", type=int, default=20, help="tables in an event log with a raw log (20)"
-    )
-    parser.add_argument(
         "--generated", type=int, default=300, help="change tables whose models are generated (300)"
     )
     parser.add_argument("--out", type=Path, default=Path("target/benchmark"))
@@ -293,8 +288,7 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     figures: dict[str, Any] = {"machine": machine(), "increments": [], "gbase": []}
-    figures |= {"qlik_avro": [], "netiq": [], "db2": [], "qlik": [], "raw_logs": []}
-    figures["generated"] = []
+    figures |= {"qlik_avro": [], "netiq": [], "db2": [], "qlik": [], "generated": []}
     figures |= measure(given.rows, given.repeats, given.memory, work)
     write(figures, out)
     for table_format in given.formats.split(","):
@@ -302,8 +296,6 @@ def main() -> None:
             figures["increments"].append(
                 increments.measure(table_format, given.rows, given.repeats, work)
             )
-            write(figures, out)
-            figures["raw_logs"] += raw_logs.measure(table_format, given.rows, given.tables, work)
             write(figures, out)
     say(f"decoding a GBase stream of {given.records:,} inserts")
     figures["gbase"] = gbase.measure(given.records, given.repeats, work)

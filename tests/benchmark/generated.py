@@ -24,7 +24,6 @@ from thrift_server import HERE, Spark, free_port, say, server
 ROOT = HERE.parents[1]
 LANDING = "generated_landing"
 THREADS = 4
-AIMS = {"generate": 60, "dbt parse": 60, "nothing new": 180}  # seconds, of 300 tables
 HEALTH = """{{ config(materialized='incremental', incremental_strategy='append') }}
 {%- set tables = {} -%}
 {%- for number in range(TABLES) -%}

@@ -97,18 +97,16 @@ class Spark:
         return int(count)
 
 
-def dbt(
-    port: int, target: Path, *arguments: str, project: Path = HERE, profiles: Path = HERE
-) -> dict[str, Span]:
-    """Run dbt in the benchmark's project or another, and say when each model began and ended."""
+def dbt(port: int, target: Path, *arguments: str) -> dict[str, Span]:
+    """Run dbt in the benchmark's project, and say when each model began and ended."""
     env = os.environ | {
         "SPARK_CDC_PORT": str(port),
         "DBT_TARGET_PATH": str(target),
         "DBT_LOG_PATH": str(target / "logs"),
-        "DBT_PROFILES_DIR": str(profiles),
+        "DBT_PROFILES_DIR": str(HERE),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
     }
-    subprocess.run(["dbt", "--quiet", *arguments], cwd=project, env=env, check=True)
+    subprocess.run(["dbt", "--quiet", *arguments], cwd=HERE, env=env, check=True)
     if arguments[0] != "run":
         return {}
     results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from kit.lint import lint
+from kit.lint import faults, lint
 from kit.warehouse import install_package
 from spark_cdc_udfs.generate import netiq
 
@@ -121,3 +121,4 @@ def test_generated_projects_compile_without_a_server(tmp_path: Path) -> None:
     own = [path for path in models if path.stem.endswith(("_log", "_routed"))]
     assert len(own) > 8
     assert lint(own) == []
+    assert not [path for path in own if faults(path.read_text(encoding="utf-8"))]
