@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "target"
 
-# Each table: raw rows, events, rows, versions and rows in quarantine, as the last screen shows them.
+# Each table: raw rows, events, rows, versions and rows in quarantine, as the screen shows them.
 SHOWN = {
     "accounts": ["21", "15", "2", "13", "5"],
     "articles": ["13", "9", "6", "6", "0"],
@@ -34,7 +34,9 @@ catalog = json.loads((TARGET / "catalog.json").read_text())
 nodes = {name: node for name, node in manifest["nodes"].items() if not name.startswith("test.")}
 assert nodes.keys() == catalog["nodes"].keys(), nodes.keys() ^ catalog["nodes"].keys()
 without = [name for name, node in nodes.items() if not node["description"]]
-without += [name for name in nodes if name.startswith("model.") and not nodes[name]["compiled_code"]]
+without += [
+    name for name in nodes if name.startswith("model.") and not nodes[name]["compiled_code"]
+]
 assert not without, without
 assert "<title>" in (TARGET / "index.html").read_text()
 

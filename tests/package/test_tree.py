@@ -47,6 +47,8 @@ NAMING = {
     "macros/generic_tests/qlik_delete_bits_are_key.sql": "a test of one format",
     "macros/generic_tests/qlik_mask_byte_order_fits.sql": "a test of one format",
     "scripts/check.py": "an example of a name",
+    "tests/kit/values.py": "the table of the texts that each format reads",
+    "tests/laws/test_values.py": "formats that read a text differently",
 }
 # `change_feed` writes for Kafka.
 PRODUCTS = FORMATS - {"kafka", "avro"}
