@@ -38,21 +38,8 @@ help:
 	@echo "make release  a new version: VERSION=x.y.z; refuses unless make test-all was green on this commit"
 	@echo "make clean    stop the server and remove everything that was created"
 
-# An environment is created again if its Python is missing, or if it was moved.
 env:
-	@if [ -d $(VENV) ] && ! $(VENV)/bin/pip --version >/dev/null 2>&1; then \
-	  echo "== the environment $(VENV) does not run any more"; rm -rf $(VENV); fi
-	@$(MAKE) --silent --no-print-directory $(VENV)/.made
-
-# No newer Python: on 3.14 a library of dbt-core 1.11 fails.
-$(VENV)/.made: requirements.lock python_udfs/pyproject.toml
-	@echo "== making the environment $(VENV) (downloads about 500 MB the first time)"
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
-	  || { echo "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make env" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
-	@pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
-	@touch $@
+	@PYTHON='$(PYTHON)' scripts/env
 
 # Not environments of their own: everything except Spark comes from .venv.
 .spark-%/.made: requirements-%.lock | env
