@@ -48,9 +48,8 @@ env:
 	@pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target .spark-$* -r $<
 	@touch $@
 
-demo: env
-	@scripts/java
-	@FORMAT=$(FORMAT) scripts/demo
+demo:
+	@PYTHON='$(PYTHON)' FORMAT=$(FORMAT) scripts/demo
 
 docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,7 +126,7 @@ def python_of(
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 14)])
 def test_unsuitable_python_is_refused(checkout: Path, version: tuple[int, int]) -> None:
-    said = one_line(run(checkout, "make", "env", python_of(checkout, version)))
+    said = one_line(run(checkout, "make", "demo", python_of(checkout, version)))
     assert f"a-python is Python 3.{version[1]}: install Python 3.10 to 3.13 and name it" in said
     assert said.endswith("as in make env PYTHON=python3.13")
     assert not (checkout / ".venv").exists()
@@ -132,13 +134,13 @@ def test_unsuitable_python_is_refused(checkout: Path, version: tuple[int, int]) 
 
 
 def test_missing_python_is_asked_for(checkout: Path) -> None:
-    said = one_line(run(checkout, "make", "env", "PYTHON=no-python"))
+    said = one_line(run(checkout, "make", "demo", "PYTHON=no-python"))
     assert said.startswith("no-python is not found, or does not run: install Python 3.10 to 3.13")
 
 
 @pytest.mark.parametrize("without", ["ensurepip", "venv"])
 def test_python_without_venv_is_refused(checkout: Path, without: str) -> None:
-    said = one_line(run(checkout, "make", "env", python_of(checkout, without=without)))
+    said = one_line(run(checkout, "make", "demo", python_of(checkout, without=without)))
     assert "a-python cannot create environments: install venv for it" in said
     assert "apt-get install python3-venv" in said
     assert not (checkout / ".venv").exists()
@@ -187,7 +189,7 @@ def test_no_network_gets_one_line(checkout: Path) -> None:
     index = f"http://127.0.0.1:{free_port()}/simple"
     done = run(
         checkout,
-        *("make", "env", python_of(checkout, pip=(pip,))),
+        *("make", "demo", python_of(checkout, pip=(pip,))),
         PIP_INDEX_URL=index,
         NO_PROXY="127.0.0.1",
     )
@@ -209,7 +211,7 @@ def test_full_disk_gets_one_line(checkout: Path, log_is_written: bool) -> None:
         (checkout / "logs" / "env.log").symlink_to("/dev/full")
     error = "ERROR: Could not install packages: [Errno 28] No space left on device"
     full = python_of(checkout, pip=(f"echo '{error}' >&2; exit 1",))
-    said = one_line(run(checkout, "make", "env", full))
+    said = one_line(run(checkout, "make", "demo", full))
     assert said.startswith("the disk is full: make room (2 GB here, 1 GB in ")
     assert not (checkout / ".venv").exists()
     assert run(checkout, "make", "env", python_of(checkout)).returncode == 0
@@ -217,7 +219,7 @@ def test_full_disk_gets_one_line(checkout: Path, log_is_written: bool) -> None:
 
 def test_other_errors_of_pip_get_one_line(checkout: Path) -> None:
     says = "echo Collecting a; echo 'ERROR: no hash of a' >&2; echo 'hint: see above' >&2; exit 1"
-    said = one_line(run(checkout, "make", "env", python_of(checkout, pip=(says,))))
+    said = one_line(run(checkout, "make", "demo", python_of(checkout, pip=(says,))))
     assert said.startswith("the environment .venv was not made (ERROR: no hash of a): see logs/")
     log = (checkout / "logs" / "env.log").read_text()
     assert log == "Collecting a\nERROR: no hash of a\nhint: see above\n"
@@ -231,13 +233,110 @@ def test_environment_that_was_not_finished_is_created_again(
     python = python_of(checkout, pip=("touch .venv/half", WAITS))
     with begun(checkout, "make", "env", python) as process:
         os.killpg(process.pid, number)
-        process.communicate(timeout=60)
+        _, said = process.communicate(timeout=60)
     assert process.returncode != 0
+    if number != signal.SIGKILL:
+        assert said.splitlines()[0] == "interrupted: run make env again"
     assert (checkout / ".venv" / "half").exists()
     done = run(checkout, "make", "env", python_of(checkout))
     assert (done.returncode, done.stderr) == (0, "")
     assert "is not finished" in done.stdout
     assert not (checkout / ".venv" / "half").exists()
+
+
+# The demo
+
+
+@pytest.fixture
+def demo(checkout: Path) -> Path:
+    """A checkout whose demo calls programs that only note in `told` that they were called.
+
+    `state` has the exit status of `spark-cdc-server status`, and what it prints.
+    """
+    bin = checkout.parent / "bin"
+    program(checkout / "scripts" / "java")
+    program(bin / "dbt", "true")
+    program(bin / "spark-cdc")
+    program(
+        bin / "spark-cdc-server",
+        'echo "$*" >>told; mkdir -p .spark-cdc',
+        'if [ "$1" = status ]; then read -r status line <state; echo "$line"; exit "$status"; fi',
+    )
+    (checkout / "state").write_text("3 no server runs\n")
+    return checkout
+
+
+def told(demo: Path) -> list[str]:
+    """What the server was told to do since the last call."""
+    lines = (demo / "told").read_text().splitlines()
+    (demo / "told").unlink()
+    return lines
+
+
+@pytest.mark.parametrize("within", ["pip", "dbt"])
+def test_second_demo_in_a_folder_is_refused(demo: Path, within: str) -> None:
+    python = python_of(demo, pip=(WAITS,) if within == "pip" else ())
+    if within == "dbt":
+        program(demo.parent / "bin" / "dbt", WAITS)
+    with begun(demo, "make", "demo", python) as first:
+        for command in ("demo", "env") if within == "pip" else ("demo",):
+            said = one_line(run(demo, "make", command, python))
+            assert re.match(r"make demo \(pid \d+\) is at work in this folder: wait until ", said)
+            assert said.endswith(f"then run make {command} again")
+        (demo / "go").touch()
+        _, errors = first.communicate(timeout=60)
+    assert (first.returncode, errors) == (0, "")
+    assert run(demo, "make", "demo", python).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_demo_that_was_interrupted_runs_again(demo: Path, number: signal.Signals) -> None:
+    python = python_of(demo)
+    program(demo.parent / "bin" / "dbt", "trap '' INT", WAITS)
+    with begun(demo, "make", "demo", python) as process:
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    if number != signal.SIGKILL:
+        assert said.splitlines()[0] == "interrupted: run make demo again"
+    program(demo.parent / "bin" / "dbt", "true")
+    done = run(demo, "make", "demo", python)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_port_in_use_gets_one_line(demo: Path) -> None:
+    """The real server ends before it starts Spark."""
+    server = demo.parent / "bin" / "spark-cdc-server"
+    ours = server.read_text().splitlines()[1:]
+    program(server, f"exec '{sys.executable}' -m spark_cdc_udfs.server \"$@\"")
+    package = os.pathsep.join([str(ROOT / "python_udfs"), os.environ.get("PYTHONPATH", "")])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        taken = f"SPARK_CDC_PORT={port}"
+        done = run(demo, "make", "demo", python_of(demo), taken, PYTHONPATH=package)
+    said = one_line(done)
+    assert f"port {port} on 127.0.0.1 is taken by another process: choose a free one" in said
+    assert said.endswith("as in make demo SPARK_CDC_PORT=10001")
+    program(server, *ours)
+    assert run(demo, "make", "demo", python_of(demo), taken).returncode == 0
+    assert told(demo) == ["status", f"start --port {port} --format parquet"]
+
+
+def test_server_that_cannot_be_used_makes_room(demo: Path) -> None:
+    port = free_port()
+    start = f"start --port {port} --format parquet"
+    server = f"pid 1 on 127.0.0.1:{port}, version 1, parquet; log: a file"
+    for state, commands in {
+        "3 no server runs": ["status", start],
+        f"0 running: {server}": ["status"],
+        f"0 running: {server.replace('parquet', 'delta')}": ["status", "stop", start],
+        f"0 running: {server.replace(str(port), '1')}": ["status", "stop", start],
+        f"1 not answering: {server}": ["status", "stop", start],
+    }.items():
+        (demo / "state").write_text(f"{state}\n")
+        done = run(demo, "make", "demo", python_of(demo), f"SPARK_CDC_PORT={port}")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert told(demo) == commands, state
 
 
 # Removing everything
