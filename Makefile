@@ -105,7 +105,7 @@ clean:
 	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
 	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
 	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-lock .spark-cdc-test-all* target logs dbt_packages
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
