@@ -38,21 +38,8 @@ help:
 	@echo "make release  a new version: VERSION=x.y.z; refuses unless make test-all was green on this commit"
 	@echo "make clean    stop the server and remove everything that was created"
 
-# An environment is created again if its Python is missing, or if it was moved.
 env:
-	@if [ -d $(VENV) ] && ! $(VENV)/bin/pip --version >/dev/null 2>&1; then \
-	  echo "== the environment $(VENV) does not run any more"; rm -rf $(VENV); fi
-	@$(MAKE) --silent --no-print-directory $(VENV)/.made
-
-# No newer Python: on 3.14 a library of dbt-core 1.11 fails.
-$(VENV)/.made: requirements.lock python_udfs/pyproject.toml
-	@echo "== making the environment $(VENV) (downloads about 500 MB the first time)"
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' \
-	  || { echo "Python 3.10 to 3.13 is needed; give it as PYTHON=python3.13 make env" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
-	@pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e python_udfs
-	@touch $@
+	@PYTHON='$(PYTHON)' scripts/env
 
 # Not environments of their own: everything except Spark comes from .venv.
 .spark-%/.made: requirements-%.lock | env
@@ -61,9 +48,8 @@ $(VENV)/.made: requirements.lock python_udfs/pyproject.toml
 	@pip install --quiet --disable-pip-version-check --no-deps --require-hashes --target .spark-$* -r $<
 	@touch $@
 
-demo: env
-	@scripts/java
-	@FORMAT=$(FORMAT) scripts/demo
+demo:
+	@PYTHON='$(PYTHON)' FORMAT=$(FORMAT) scripts/demo
 
 docs: env
 	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
@@ -119,7 +105,7 @@ clean:
 	  if [ -e .spark-cdc-check ]; then $(VENV)/bin/spark-cdc-server stop --dir .spark-cdc-check/parquet/server; fi; \
 	elif [ -e .spark-cdc ] || [ -e .spark-cdc-check ]; then \
 	  echo "spark-cdc-server does not run here: a server that still runs is not stopped"; fi
-	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-test-all* target logs dbt_packages
+	rm -rf $(VENV) $(NEWEST) $(OLDEST) .spark-cdc .spark-cdc-check .spark-cdc-session .spark-cdc-lock .spark-cdc-test-all* target logs dbt_packages
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf python_udfs/*.egg-info tests/*/dbt_packages tests/*/package-lock.yml tests/consumer/target tests/consumer/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

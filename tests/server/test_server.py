@@ -883,30 +883,57 @@ def test_driver_that_dies_gets_one_line(conf: str, words: str, tmp_path: Path) -
     assert not directory.held(home.lock)
 
 
+def starting_java(folder: Path, traps: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let a Java be found that starts and hangs; return the file that it makes before that."""
+    program = fake_java(folder / "java", "17")
+    with program.open("a") as script:
+        script.write(
+            'case "$*" in *-XshowSettings*) exit ;; esac\n'
+            f"trap '' {traps}\n"
+            f"sleep 300 &\ntouch '{folder}/begun'\nwait\nsleep 300\n"
+        )
+    monkeypatch.setenv("JAVA_HOME", str(folder / "java"))
+    return folder / "begun"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_start_leaves_no_process(
     tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Like a starting Java: it ignores TERM, and has started a process of its own."""
-    program = fake_java(tmp_path / "java", "17")
-    with program.open("a") as script:
-        script.write(
-            'case "$*" in *-XshowSettings*) exit ;; esac\n'
-            "trap '' TERM INT HUP\n"
-            f"sleep 300 &\ntouch '{tmp_path}/begun'\nwait\nsleep 300\n"
-        )
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    """It ignores signals, and has started a process of its own."""
+    java = starting_java(tmp_path, "TERM INT HUP", monkeypatch)
     home = Home(tmp_path / "server")
     # A shell that runs the tests in the background makes them ignore SIGINT, and this process too.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     start = begin("start", "--dir", str(home.root), "--port", str(free_port()), *SMALL)
     signal.signal(signal.SIGINT, ignored)
-    assert directory.wait_for((tmp_path / "begun").exists, 60)
+    assert directory.wait_for(java.exists, 60)
     pid = state(home).pid
     assert {"sleep 300"} < set(group(pid))
     start.send_signal(number)
     _, said = start.communicate(timeout=30)
     assert start.returncode == 128 + number
     assert one_line(said) == "spark-cdc-server: interrupted: no server was started"
+    assert_ended(pid, home)
+    assert home.read() is None
+
+
+@pytest.mark.parametrize("traps", ["INT", "TERM INT"])
+def test_driver_that_is_stopped_while_it_starts_leaves_no_process(
+    tmp_path: Path, traps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start that waited for it was killed, and its Java does not end with it."""
+    java = starting_java(tmp_path, traps, monkeypatch)
+    home = Home(tmp_path / "server")
+    start = begin("start", "--dir", str(home.root), "--port", str(free_port()), *SMALL)
+    assert directory.wait_for(java.exists, 60)
+    start.kill()
+    start.communicate()
+    pid = state(home).pid
+    os.kill(pid, signal.SIGTERM)
+    assert directory.wait_for(lambda: not directory.held(home.lock), 10)
+    if traps == "INT":
+        assert directory.wait_for(lambda: not directory.held(home.log), 10)
+    os.close(directory.own(home))
     assert_ended(pid, home)
     assert home.read() is None

@@ -179,6 +179,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "spark-cdc-server") -> i
     except OSError as error:
         why, code = str(error), 1
     except Interrupted as error:
-        why, code = "interrupted: no server was started", 128 + error.number
+        why, code = "interrupted", 128 + error.number
+        if arguments.command == "start":
+            why += ": no server was started"
     print(f"{commands.prog}: {why}", file=sys.stderr)
     return code

@@ -82,9 +82,12 @@ def main() -> None:
                 time.sleep(0.2)
         except SystemExit:
             shut_down(spark, thrift, jvm)
+            launch.home.forget()
             raise
     except SystemExit:
-        launch.home.forget()
+        # A JVM that still starts does not notice that its driver ends. If it ignores the signal,
+        # `stop` or the next start kills it: the state is still there and names the group.
+        os.killpg(os.getpid(), signal.SIGTERM)
         raise
     except Failure as error:
         sys.exit(f"Error: {error}")
