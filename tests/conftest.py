@@ -89,7 +89,7 @@ LONGEST_FIRST = (
     *("incremental/test_scenarios", "server/test_cluster", "incremental/test_crashes"),
     *("generate/test_build", "incremental/test_two_runs", "incremental/test_inside"),
     *("laws/test_units", "package/test_consumer", "db2_capture_table/test_increments"),
-    *("gbase_capture/test_increments", "gbase_capture/test_stream"),
+    *("gbase_capture/test_increments", "gbase_capture/test_stream", "package/test_commands"),
 )
 
 # They read the demo, which one process builds.

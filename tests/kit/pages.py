@@ -62,6 +62,13 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(page, text.count("\n", 0, found.start()) + 1, tag, "".join(lines))
 
 
+def commands(page: Path) -> list[str]:
+    """Give the commands of the shell blocks of a page. One on several lines is a single one."""
+    text = "".join(block.text for block in blocks(page) if block.tag == "sh")
+    lines = re.sub(r"\\\n\s*", "", text).splitlines()
+    return list(filter(None, (re.sub(r"(^|\s+)#( .*)?$", "", line) for line in lines)))
+
+
 def prose(page: Path) -> str:
     """Give a page without fenced blocks and comments."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from dbt.cli.main import cli
 from kit.formats import every_format
 from kit.pages import (
     README,
@@ -26,8 +22,6 @@ from kit.pages import (
     words,
 )
 from kit.warehouse import ROOT
-from spark_cdc_udfs import command as command_line
-from spark_cdc_udfs.server import command as server
 
 from scripts import reference
 
@@ -182,86 +176,3 @@ def test_python(block: Block) -> None:
         if isinstance(node, ast.ImportFrom):
             module = __import__(str(node.module), fromlist=["x"])
             assert all(hasattr(module, alias.name) for alias in node.names)
-
-
-def commands_of(block: Block) -> Iterator[list[str]]:
-    """Give the commands of a shell block as words, without variables before them."""
-    for line in block.text.replace("\\\n", " ").splitlines():
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&")
-        lexer.whitespace_split = True
-        command: list[str] = []
-        for word in [*lexer, ";"]:
-            if word in (";", "|", "&&"):
-                yield from [command] if command else []
-                command = []
-            elif command or not re.fullmatch(r"[A-Z_]+=.*", word):
-                command.append(word)
-
-
-# Programs of the system, or of other projects.
-FOREIGN = {"python3", ".", "pip", "export", "echo", "uvx", "beeline", "pre-commit"}
-
-
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {option for action in parser._actions for option in action.option_strings}
-
-
-def problem_of(command: list[str]) -> str | None:
-    """Say what is wrong with a command: no such target, command or option."""
-    program, *words_of_it = command
-    program = program.removeprefix(".venv/bin/")
-    options = {word.partition("=")[0] for word in words_of_it if re.match(r"--?[a-z]", word)}
-    if program == "make":
-        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        wrong = [word for word in words_of_it if "=" not in word and word not in targets]
-    elif [program, *words_of_it[:1]] in (["spark-cdc", "generate"], ["spark-cdc", "health"]):
-        (commands,) = (
-            action
-            for action in command_line.parser()._actions
-            if isinstance(action, argparse._SubParsersAction)
-        )
-        wrong = sorted(options - options_of(commands.choices[words_of_it[0]]))
-    elif program == "spark-cdc-server":
-        (commands,) = (
-            action
-            for action in server.parser()._actions
-            if isinstance(action, argparse._SubParsersAction)
-        )
-        known = options_of(commands.choices[words_of_it[0]])
-        wrong = sorted(options - known)
-    elif program == "dbt" or command[:3] == ["python", "-m", "spark_cdc_udfs.dbt_session"]:
-        words_of_it = words_of_it[0 if program == "dbt" else 2 :]
-        options -= {"-m"}
-        found = cli.commands.get(words_of_it[0])
-        known = {option for one in found.params for option in one.opts} if found else set()
-        wrong = sorted(options - known) if found else words_of_it[:1]
-    elif program == "pytest":
-        wrong = [word for word in words_of_it if "/" in word and not (ROOT / word).exists()]
-    else:
-        wrong = [] if program in FOREIGN else [program]
-    return f"{' '.join(command)}: {', '.join(wrong)}" if wrong else None
-
-
-@pytest.mark.parametrize("block", all_blocks("sh"), ids=lambda block: block.name)
-def test_shell(block: Block) -> None:
-    """It names targets, commands and options that exist."""
-    commands = list(commands_of(block))
-    assert commands
-    assert not list(filter(None, map(problem_of, commands)))
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "make nothing",
-        "spark-cdc-server start --nothing",
-        "spark-cdc generate --nothing",
-        "spark-cdc health --nothing",
-        "spark-cdc nothing",
-        "dbt nothing",
-        "dbt run --nothing",
-        "nope",
-    ],
-)
-def test_wrong_commands_are_found(command: str) -> None:
-    assert problem_of(command.split())
