@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.formats import decoders_built
+from kit.formats import every_format
 from kit.lint import faults, lint
 from kit.warehouse import ROOT, DbtRun
 
@@ -37,7 +37,7 @@ def compiled(built: DbtRun) -> list[Path]:
 
 def test_examples_of_compiled_sql_are_laid_out_well(compiled: list[Path]) -> None:
     examples = [path for path in compiled if EXAMPLES.fullmatch(path.stem)]
-    assert {path.parent.name for path in examples} >= set(decoders_built())
+    assert {path.parent.name for path in examples} >= {one.decoder for one in every_format()}
     findings = lint(examples)
     assert not findings, "\n".join(findings)
 
