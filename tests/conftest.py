@@ -75,11 +75,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> DbtRun:
-    """`dbt build` of the demo over Thrift on parquet, once for all processes."""
+    """`dbt build` of the demo over Thrift on parquet, once for all processes. A warning fails."""
     output = shared_folder(tmp_path_factory) / "demo.output"
     with locked(output.with_suffix(".lock")):
         if not output.exists():
-            output.write_text(warehouse.dbt(ROOT, "build", profiles=PROFILES).output)
+            output.write_text(warehouse.dbt(ROOT, "--warn-error", "build", profiles=PROFILES).output)
     return DbtRun(0, output.read_text(), warehouse.run_folder(ROOT) / "target")
 
 

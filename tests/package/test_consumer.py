@@ -382,7 +382,7 @@ def test_docs_are_generated_without_built_tables(warehouse: Warehouse, tmp_path:
 def test_compiles_before_any_table_exists(warehouse: Warehouse, consumer: Path) -> None:
     """Names and types come from the YAML where the warehouse is empty."""
     nowhere = {"SPARK_CDC_SCHEMA": "consumer_nowhere"}
-    run = warehouse.dbt(consumer, "compile", *OWN, env=nowhere)
+    run = warehouse.dbt(consumer, "--warn-error", "compile", *OWN, env=nowhere)
     compiled = run.target / "compiled" / "consumer" / "models" / "own"
     for model in CONSUMER.glob("models/own/*.sql"):
         sql = (compiled / model.name).read_text(encoding="utf-8")
@@ -405,14 +405,15 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
         " ('20220315081503000000000000000000002', 'U', '20', 1, 2, struct('y', 3)),"
         " ('20220315081504000000000000000000003', 'D', '08', 1, null, null)",
     )
-    warehouse.dbt(consumer, "run", "--empty", *OWN, env=env)
+    strict = (consumer, "--warn-error")
+    warehouse.dbt(*strict, "run", "--empty", *OWN, env=env)
     for model in CONSUMER.glob("models/own/*.sql"):
         assert warehouse.sql(f"select count(*) from {sources}.{model.stem}") == [(0,)]
     names = [row[:2] for row in warehouse.sql(f"describe table {sources}.odd")][:5]
     expected = [("Order No", "bigint"), ("select", "string"), ("UPPER", "string")]
     assert names == [*expected, ("数量", "int"), ("größe", "double")]
 
-    warehouse.dbt(consumer, "run", *OWN, env=env)
+    warehouse.dbt(*strict, "run", *OWN, env=env)
     assert warehouse.sql(
         f"select order_id, status, cast(amount as string), cdc_operation from {sources}.orders"
     ) == [(1, "paid", "9.90", "update")]
@@ -439,7 +440,8 @@ def test_runs_empty_then_full(warehouse: Warehouse, consumer: Path, sources: str
         " order by cdc_sequence"
     ) == [("insert", 1, 2, "x"), ("update", 1, 2, "y"), ("delete", 1, None, None)]
 
-    tested = warehouse.dbt(consumer, "test", *OWN, "--exclude", "test_type:unit", env=env)
+    warehouse.dbt(*strict, "docs", "generate", *OWN, env=env)
+    tested = warehouse.dbt(*strict, "test", *OWN, "--exclude", "test_type:unit", env=env)
     assert [result["status"] for result in tested.results().values()] == ["pass", "pass"]
     tables = contents(warehouse, sources)
     views = ["--select", *tables, "--vars", "{materialized: view}"]

@@ -318,7 +318,7 @@ def check_without_functions(lake: Warehouse, version: str) -> None:
 
 
 def test_every_column_is_documented_with_its_type(warehouse: Warehouse, built: DbtRun) -> None:
-    warehouse.dbt(ROOT, "docs", "generate", profiles=PROFILES)
+    warehouse.dbt(ROOT, "--warn-error", "docs", "generate", profiles=PROFILES)
     manifest, catalog = built.artifact("manifest"), built.artifact("catalog")
     missing, wrong = [], {}
     for node_id, node in {**manifest["nodes"], **manifest["sources"]}.items():
