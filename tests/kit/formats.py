@@ -70,6 +70,56 @@ class Case:
     counted: Collection[str] = ()
 
 
+class Written:
+    """The raw rows of a writer, with ``decoded``: what a reference makes of them.
+
+    ``arguments``: the decoder's, as Jinja. A log that tells everything also has ``workload`` and
+    ``positions``; see :class:`Case`.
+    """
+
+    decoded: Any
+    arguments: Any
+
+    @property
+    def events(self) -> list[Row]:
+        """The events, without ``cdc_metadata``."""
+        return [without_metadata(event) for event in self.decoded.events]
+
+    @property
+    def quarantine(self) -> list[str]:
+        """The reasons."""
+        return [reason for _, reason in self.decoded.quarantine]
+
+    def case(self, name: str, table: Table, relations: Mapping[str, Relation]) -> Case:
+        """The rows as a case of the laws."""
+        return Case(
+            name,
+            table,
+            relations,
+            self.arguments,
+            self.events,
+            self.quarantine,
+            self.decoded.raw_counts,
+            getattr(self, "workload", None),
+            getattr(self, "positions", {}),
+        )
+
+
+def without_metadata(event: Row) -> Row:
+    """An event without ``cdc_metadata``, which no law compares."""
+    return {name: value for name, value in event.items() if name != "cdc_metadata"}
+
+
+def raw_counts(raw_rows: int, quarantined_rows: int, no_op_rows: int = 0) -> dict[str, int]:
+    """The numbers of `raw_counts`."""
+    return {
+        "raw_rows": raw_rows,
+        "used_rows": raw_rows - no_op_rows - quarantined_rows,
+        "no_op_rows": no_op_rows,
+        "quarantined_rows": quarantined_rows,
+    }
+
+
 @dataclass(frozen=True)
 class Deliveries:
     """The raw rows of one source table in the batches in which they land.

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import raw_counts
 from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, read_typed
 
 Row = dict[str, Any]
@@ -355,12 +356,7 @@ def decode(
     return Decoded(
         sorted(made, key=lambda event: str(event["cdc_sequence"])),
         sorted(reasons.items()),
-        {
-            "raw_rows": len(rows),
-            "used_rows": len(rows) - len(reasons),
-            "no_op_rows": 0,
-            "quarantined_rows": len(reasons),
-        },
+        raw_counts(len(rows), len(reasons)),
         answered,
     )
 

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import raw_counts
 from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, whole_number
 
 Row = dict[str, Any]
@@ -201,12 +202,7 @@ def decode(
         sorted(events, key=lambda event: str(event["cdc_sequence"])),
         sorted(reasons.items()),
         no_ops,
-        {
-            "raw_rows": len(rows),
-            "used_rows": len(rows) - len(reasons) - len(no_ops),
-            "no_op_rows": len(no_ops),
-            "quarantined_rows": len(reasons),
-        },
+        raw_counts(len(rows), len(reasons), len(no_ops)),
         answered,
     )
 

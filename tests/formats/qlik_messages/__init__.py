@@ -49,17 +49,7 @@ def case(
     relations = {"raw": Relation(style.types, log.rows)}
     if style.metadata == "own":
         relations["metadata"] = Relation(TYPES, log.metadata_rows)
-    return Case(
-        name=name,
-        table=table,
-        relations=relations,
-        arguments=log.arguments,
-        events=log.events,
-        quarantine=log.quarantine,
-        raw_counts=log.decoded.raw_counts,
-        workload=log.workload,
-        positions=log.positions,
-    )
+    return log.case(name, table, relations)
 
 
 BY_ID = with_bad(Style(avro="id", in_avro=0.5))

@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kit.formats import raw_counts
 from kit.values import BadValue, Malformed
 
 from formats.qlik_messages import names, strict_json
@@ -249,13 +250,7 @@ class Versions:
     quarantine: list[tuple[int, str]] = field(default_factory=list)
 
     def raw_counts(self, records: Sequence[Record]) -> dict[str, int]:
-        """The four numbers of `raw_counts`."""
-        return {
-            "raw_rows": len(records),
-            "used_rows": len(records) - len(self.no_ops) - len(self.quarantine),
-            "no_op_rows": len(self.no_ops),
-            "quarantined_rows": len(self.quarantine),
-        }
+        return raw_counts(len(records), len(self.quarantine), len(self.no_ops))
 
 
 def read_versions(records: Sequence[Record], avro: AvroReader | None = None) -> Versions:
