@@ -18,8 +18,8 @@ from simulation import database
 
 from formats.qlik_messages import avro, vector_checks, vector_units, writer
 from formats.qlik_messages.reference import Row
-from formats.qlik_messages.versions import Versions, read_versions, version_of
-from formats.qlik_messages.writer import TYPES, Log, Style, possible_bad
+from formats.qlik_messages.versions import TYPES, Versions, read_versions, version_of
+from formats.qlik_messages.writer import Log, Style, possible_bad
 from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
 
 DECODER = "qlik_messages"

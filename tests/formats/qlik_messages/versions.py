@@ -20,6 +20,15 @@ from formats.qlik_messages.strict_json import BLANKS, NoJson, read_value, text_o
 Record = Mapping[str, Any]
 """A Kafka record: `value` as bytes or None, and those of the other columns that there are."""
 
+TYPES = {  # of these columns
+    "key": "string",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+}
+
 
 @dataclass(frozen=True)
 class Message:

@@ -24,6 +24,7 @@ from formats.qlik_messages import avro, message, reference, versions
 from formats.qlik_messages.hostile_avro import hostile
 from formats.qlik_messages.message import Members, dump, json_value
 from formats.qlik_messages.reference import Options, Row
+from formats.qlik_messages.versions import TYPES
 
 # Kafka has no message for a truncate.
 NOT_SENT = ("truncate", "reload")
@@ -34,14 +35,6 @@ FREE = ("string", "binary", None)
 SCHEMA = "ERP"
 DROPPED = "not declared"
 BEGIN = datetime(2024, 3, 1, tzinfo=timezone.utc)
-TYPES = {
-    "key": "string",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-}
 
 
 @dataclass(frozen=True)
