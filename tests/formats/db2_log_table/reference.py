@@ -17,7 +17,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kit.formats import raw_counts
-from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, whole_number
+from kit.values import FORMS_OF, Malformed, clock_of, key_text, rank, read_text, whole_number
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -36,17 +36,6 @@ def read_value(sql_type: str, value: Any) -> Any:
         assert sql_type != "string", "no column of text lands as numbers"
         value = str(value)
     return read_text(sql_type, value, FORMS) if isinstance(value, str) else value
-
-
-def key_text(key: Key) -> str:
-    """The key as text (section 4)."""
-    return "\x1f".join(map(text_in_key, key))
-
-
-def text_in_key(value: Any) -> str:
-    if isinstance(value, datetime):
-        return f"{value.year:04d}{value:-%m-%d %H:%M:%S.%f}"
-    return str(as_text(value))
 
 
 # ----------------------------------------------------------------------------------------- log rows
