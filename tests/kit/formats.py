@@ -18,6 +18,7 @@ from typing import Any
 from simulation.database import Table, Workload
 from simulation.oracle import Position
 
+from kit.values import as_text, texts_of
 from kit.warehouse import ROOT
 
 Row = dict[str, Any]
@@ -108,6 +109,19 @@ class Written:
 def without_metadata(event: Row) -> Row:
     """An event without ``cdc_metadata``, which no law compares."""
     return {name: value for name, value in event.items() if name != "cdc_metadata"}
+
+
+def vector_event(event: Row, columns: Collection[str], **metadata: Any) -> Vector:
+    """An event as the vectors write it; ``metadata``: what they write in another form."""
+    told = {name: value for name, value in event.items() if name.startswith("cdc_")}
+    told.pop("cdc_source")
+    before = event["cdc_before"]
+    return told | {
+        "cdc_commit_at": as_text(event["cdc_commit_at"]),
+        "cdc_before": before and texts_of(before),
+        "cdc_metadata": event["cdc_metadata"] | metadata,
+        "row": texts_of(event, columns),
+    }
 
 
 def raw_counts(raw_rows: int, quarantined_rows: int, no_op_rows: int = 0) -> dict[str, int]:

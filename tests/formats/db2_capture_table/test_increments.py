@@ -20,6 +20,7 @@ from incremental.scenario import Scenario, Step, quarantined
 from incremental.stepping import Stepping
 from kit.formats import Vector
 from kit.landing import batches
+from kit.units import names_text
 from kit.values import as_text
 from kit.warehouse import Warehouse
 from simulation import database
@@ -82,7 +83,7 @@ def shown(event: Row, names: Sequence[str]) -> tuple[Any, ...]:
         event["cdc_sequence"],
         at and round(at.timestamp() * 1_000_000),
         event["cdc_transaction_id"],
-        None if changed is None else " ".join(changed),
+        names_text(changed),
         *(before and as_text(before[name]) for name in names),
     )
 

@@ -17,6 +17,7 @@ from incremental.scenario import Scenario, Step
 from incremental.stepping import Stepping
 from kit.formats import Vector
 from kit.landing import batches
+from kit.units import names_text
 from kit.warehouse import Warehouse
 from simulation import database
 from simulation.database import Table
@@ -48,12 +49,9 @@ def events_of(name: str, columns: Sequence[str]) -> str:
 
 
 def told(values: Sequence[Any], event: Row, sequence: str, record_id: int) -> tuple[Any, ...]:
-    def names(columns: list[str] | None) -> str | None:
-        return None if columns is None else " ".join(columns)
-
     return (
-        *(*values, event["cdc_operation"], sequence, names(event["cdc_changed_columns"])),
-        *(names(event["cdc_present_columns"]), event["cdc_metadata"]["status"], record_id),
+        *(*values, event["cdc_operation"], sequence, names_text(event["cdc_changed_columns"])),
+        *(names_text(event["cdc_present_columns"]), event["cdc_metadata"]["status"], record_id),
     )
 
 
