@@ -18,6 +18,7 @@ from typing import Any
 from simulation.database import Table, Workload
 from simulation.oracle import Position
 
+from kit.values import as_text, texts_of
 from kit.warehouse import ROOT
 
 Row = dict[str, Any]
@@ -68,6 +69,69 @@ class Case:
     workload: Workload | None = None
     positions: Mapping[int, Position] = field(default_factory=dict)
     counted: Collection[str] = ()
+
+
+class Written:
+    """The raw rows of a writer, with ``decoded``: what a reference makes of them.
+
+    ``arguments``: the decoder's, as Jinja. A log that tells everything also has ``workload`` and
+    ``positions``; see :class:`Case`.
+    """
+
+    decoded: Any
+    arguments: Any
+
+    @property
+    def events(self) -> list[Row]:
+        """The events, without ``cdc_metadata``."""
+        return [without_metadata(event) for event in self.decoded.events]
+
+    @property
+    def quarantine(self) -> list[str]:
+        """The reasons."""
+        return [reason for _, reason in self.decoded.quarantine]
+
+    def case(self, name: str, table: Table, relations: Mapping[str, Relation]) -> Case:
+        """The rows as a case of the laws."""
+        return Case(
+            name,
+            table,
+            relations,
+            self.arguments,
+            self.events,
+            self.quarantine,
+            self.decoded.raw_counts,
+            getattr(self, "workload", None),
+            getattr(self, "positions", {}),
+        )
+
+
+def without_metadata(event: Row) -> Row:
+    """An event without ``cdc_metadata``, which no law compares."""
+    return {name: value for name, value in event.items() if name != "cdc_metadata"}
+
+
+def vector_event(event: Row, columns: Collection[str], **metadata: Any) -> Vector:
+    """An event as the vectors write it; ``metadata``: what they write in another form."""
+    told = {name: value for name, value in event.items() if name.startswith("cdc_")}
+    told.pop("cdc_source")
+    before = event["cdc_before"]
+    return told | {
+        "cdc_commit_at": as_text(event["cdc_commit_at"]),
+        "cdc_before": before and texts_of(before),
+        "cdc_metadata": event["cdc_metadata"] | metadata,
+        "row": texts_of(event, columns),
+    }
+
+
+def raw_counts(raw_rows: int, quarantined_rows: int, no_op_rows: int = 0) -> dict[str, int]:
+    """The numbers of `raw_counts`."""
+    return {
+        "raw_rows": raw_rows,
+        "used_rows": raw_rows - no_op_rows - quarantined_rows,
+        "no_op_rows": no_op_rows,
+        "quarantined_rows": quarantined_rows,
+    }
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import yaml
 
 from kit.formats import Format, UnitTest, every_format
+from kit.values import as_text
 from kit.warehouse import ROOT, install_package
 
 UNITS = ROOT / "tests" / "units"
@@ -21,7 +23,9 @@ def literal(value: str | int | None) -> str:
         return "cast(null as string)"
     if isinstance(value, int):
         return str(value)
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    escaped = (
+        value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    )
     return f"'{escaped}'"
 
 
@@ -29,6 +33,29 @@ def rows_sql(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Write rows of SQL expressions as a query."""
     lines = ",\n".join(f"  ({', '.join(row)})" for row in rows)
     return f"select * from values\n{lines}\nas rows ({', '.join(names)})\n"
+
+
+def json_text(row: Mapping[str, Any] | None) -> str | None:
+    """Write a row as Spark does with to_json."""
+    return None if row is None else json.dumps(row, separators=(",", ":"), ensure_ascii=False)
+
+
+def names_text(names: Sequence[str] | None) -> str | None:
+    """Write names of columns as the wrapper models do."""
+    return None if names is None else " ".join(names)
+
+
+def event_columns(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of an event that most wrapper models give."""
+    return {
+        "cdc_sequence": event["cdc_sequence"],
+        "cdc_operation": event["cdc_operation"],
+        "cdc_commit_sequence": event["cdc_commit_sequence"],
+        "cdc_commit_at": as_text(event["cdc_commit_at"]),
+        "cdc_transaction_id": event["cdc_transaction_id"],
+        "changed": names_text(event["cdc_changed_columns"]),
+        "present": names_text(event["cdc_present_columns"]),
+    }
 
 
 def vector_units(format_: Format) -> list[UnitTest]:

@@ -250,6 +250,14 @@ def as_text(value: Any) -> str | None:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
+def key_text(key: Iterable[Any]) -> str:
+    """The values of a key as one text, which the sequences of Db2's tables have a hash of."""
+    return "\x1f".join(
+        f"{it.year:04d}{it:-%m-%d %H:%M:%S.%f}" if isinstance(it, datetime) else str(as_text(it))
+        for it in key
+    )
+
+
 def texts_of(row: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, str | None]:
     """The values of a row, or of some of its columns, as the vectors write them."""
     return {name: as_text(row[name]) for name in (row if names is None else names)}

@@ -82,15 +82,7 @@ def case(seed: int, name: str) -> Case:
         relations["unit_of_work"] = Relation(made.uow_columns, made.unit_of_work)
     if made.base:
         relations["base"] = Relation(made.base_columns, made.base)
-    return Case(
-        name=f"db2_{name}",
-        table=made.table,
-        relations=relations,
-        arguments=made.arguments,
-        events=made.events,
-        quarantine=made.quarantine,
-        raw_counts=made.decoded.raw_counts,
-    )
+    return made.case(f"db2_{name}", made.table, relations)
 
 
 def cases(seed: int) -> Iterator[Case]:

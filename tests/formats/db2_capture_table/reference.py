@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, read_typed
+from kit.formats import raw_counts
+from kit.values import FORMS_OF, Malformed, as_text, clock_of, key_text, rank, read_text, read_typed
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -355,12 +356,7 @@ def decode(
     return Decoded(
         sorted(made, key=lambda event: str(event["cdc_sequence"])),
         sorted(reasons.items()),
-        {
-            "raw_rows": len(rows),
-            "used_rows": len(rows) - len(reasons),
-            "no_op_rows": 0,
-            "quarantined_rows": len(reasons),
-        },
+        raw_counts(len(rows), len(reasons)),
         answered,
     )
 
@@ -399,19 +395,8 @@ def sequence_of(
     at = change.logmarker
     digits = f"{at:%m%d%H%M%S%f}" if at else "0" * 16
     commit = f"{anchor[at]}.L{at.year if at else 0:04d}{digits}"
-    text = key_text(key_of(change, options), options)
+    text = key_text(key_of(change, options))
     return f"{commit}.{hashlib.md5(text.encode()).hexdigest()}", commit
-
-
-def key_text(key: Key, options: Options) -> str:
-    """The key as text (section 4)."""
-    return "\x1f".join(map(key_part, key))
-
-
-def key_part(value: Any) -> str:
-    text = f"{value:%Y-%m-%d %H:%M:%S.%f}" if isinstance(value, datetime) else as_text(value)
-    assert text is not None
-    return text
 
 
 def paired(ordered: Sequence[Change], options: Options) -> list[tuple[Change, Change | None]]:

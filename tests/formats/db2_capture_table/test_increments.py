@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from incremental.scenario import Place, Scenario, Step, quarantined
+from incremental.relations import Relations
+from incremental.scenario import Scenario, Step, quarantined
 from incremental.stepping import Stepping
 from kit.formats import Vector
-from kit.lake import write_parquet
 from kit.landing import batches
+from kit.units import names_text
 from kit.values import as_text
 from kit.warehouse import Warehouse
 from simulation import database
@@ -39,10 +40,9 @@ from formats.db2_capture_table.writer import Capture, Style
 
 
 @dataclass(frozen=True)
-class Tables:
-    """The relations of a model: name to columns and types; and the rest of its call."""
+class Tables(Relations):
+    """The relations of a model, and the rest of its call."""
 
-    columns: Mapping[str, Mapping[str, str]]
     arguments: str
     options: Options
 
@@ -53,31 +53,6 @@ class Tables:
         for name in self.columns:
             given = given.replace(f"{{{name}}}", f"source('landing', '{name}')")
         return f"{{{{ spark_cdc.db2_capture_table(source('landing', 'capture'), {given}) }}}}"
-
-    @property
-    def setup(self) -> tuple[str, ...]:
-        """Statements that create the relations."""
-        statements = []
-        for name, types in self.columns.items():
-            listed = ", ".join(f"`{column}` {sql_type}" for column, sql_type in types.items())
-            statements += [
-                f"drop table {{schema}}.{name}",
-                f"create table {{schema}}.{name} ({listed}) using parquet",
-            ]
-        return tuple(statements)
-
-    def landing(self, number: int, rows: Mapping[str, Sequence[Row]]) -> Callable[[Place], None]:
-        """Add rows to the raw relations, and replace the base."""
-
-        def land(place: Place) -> None:
-            home = place.home / "landed" / place.schema
-            for name, types in self.columns.items():
-                folder = home / f"{name}_{number}"
-                write_parquet(folder, types, rows[name], files=1)
-                how = "overwrite" if name == "base" else "into"
-                place.sql(f"insert {how} {{schema}}.{name} select * from parquet.`{folder}`")
-
-        return land
 
 
 def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
@@ -108,7 +83,7 @@ def shown(event: Row, names: Sequence[str]) -> tuple[Any, ...]:
         event["cdc_sequence"],
         at and round(at.timestamp() * 1_000_000),
         event["cdc_transaction_id"],
-        None if changed is None else " ".join(changed),
+        names_text(changed),
         *(before and as_text(before[name]) for name in names),
     )
 
@@ -190,7 +165,7 @@ def vector_scenario(name: str, vectors: Sequence[Vector]) -> Scenario:
         columns.get("base"),
     )
     arguments = ", ".join(f"{one}={value}" for one, value in given.items())
-    return scenario(name, Tables(columns, arguments, options), runs)
+    return scenario(name, Tables(columns, "base", arguments, options), runs)
 
 
 def vector_scenarios() -> list[Scenario]:
@@ -243,7 +218,7 @@ def generated_scenario(name: str) -> Scenario:
     columns = {"capture": made.columns, "unit_of_work": made.uow_columns}
     if made.base:
         columns["base"] = made.base_columns
-    return scenario(name, Tables(columns, made.arguments, made.options), runs)
+    return scenario(name, Tables(columns, "base", made.arguments, made.options), runs)
 
 
 SEEDS = {"full_refreshes": 6, "keys": 0}

@@ -7,13 +7,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from kit.formats import Vector, vector_event
 from kit.values import Malformed, as_text, texts_of
 from simulation import apply_events
 
 from formats.db2_capture_table import reference
 from formats.db2_capture_table.reference import Decoded, Options, Row
-
-Vector = dict[str, Any]
 
 
 def sequence_value(given: Vector) -> Any:
@@ -76,17 +75,8 @@ def options_of(given: Vector) -> Options:
 
 def event_of(event: Row, columns: Mapping[str, str]) -> Vector:
     """An event as the vectors write it."""
-    told = {name: value for name, value in event.items() if name not in (*columns, "cdc_source")}
-    metadata = dict(told["cdc_metadata"])
-    at = metadata["logmarker"]
-    metadata["logmarker"] = at and f"{at:%Y-%m-%d %H:%M:%S.%f}"
-    before = told["cdc_before"]
-    return told | {
-        "cdc_commit_at": as_text(told["cdc_commit_at"]),
-        "cdc_before": before and texts_of(before),
-        "cdc_metadata": metadata,
-        "row": texts_of(event, columns),
-    }
+    at = event["cdc_metadata"]["logmarker"]
+    return vector_event(event, columns, logmarker=at and f"{at:%Y-%m-%d %H:%M:%S.%f}")
 
 
 def expected(events: Sequence[Vector]) -> list[Vector]:

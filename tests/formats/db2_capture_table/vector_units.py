@@ -7,14 +7,13 @@ result of such a table comes from the reference, which is checked with every vec
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kit.formats import UnitTest, Vector
-from kit.units import literal, rows_sql
+from kit.units import event_columns, json_text, literal, rows_sql
 from kit.values import Malformed, as_text
 
 from formats.db2_capture_table import reference
@@ -234,11 +233,6 @@ def cell_sql(value: str | None, sql_type: str) -> str:
     return f"cast({literal(value)} as {sql_type})"
 
 
-def json_text(row: Mapping[str, Any]) -> str:
-    """A row as Spark writes it with to_json."""
-    return json.dumps(row, separators=(",", ":"), ensure_ascii=False)
-
-
 def value_text(value: Any, sql_type: str) -> str | None:
     """A value as the wrapper model gives it."""
     return value and f"{value:%Y-%m-%d %H:%M:%S.%f}" if sql_type == "timestamp" else as_text(value)
@@ -248,29 +242,19 @@ def event_row(event: Row, columns: Mapping[str, str], metadata: Sequence[str]) -
     """An event as the wrapper model gives it."""
     before, said = event["cdc_before"], event["cdc_metadata"]
 
-    def values(row: Row) -> str:
+    def values(row: Row) -> str | None:
         return json_text({name: value_text(row[name], kind) for name, kind in columns.items()})
 
     return {
         "vector": event["VECTOR"],
         "kind": "event",
         "refused": None,
-        "cdc_sequence": event["cdc_sequence"],
-        "cdc_operation": event["cdc_operation"],
-        "cdc_commit_sequence": event["cdc_commit_sequence"],
-        "cdc_commit_at": as_text(event["cdc_commit_at"]),
-        "cdc_transaction_id": event["cdc_transaction_id"],
-        "changed": names_text(event["cdc_changed_columns"]),
-        "present": names_text(event["cdc_present_columns"]),
+        **event_columns(event),
         "before_values": None if before is None else values(before),
         "logmarker": as_text(said["logmarker"]),
         "metadata": json_text({name: said[name] for name in ("intentseq", *metadata)}),
         "row_values": values(event),
     }
-
-
-def names_text(names: Sequence[str] | None) -> str | None:
-    return None if names is None else " ".join(names)
 
 
 def refused_row(vector: str, refused: str) -> Row:

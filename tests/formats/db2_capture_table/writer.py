@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import Written
 from simulation.database import RowChange, Table, Workload
 
 from formats.db2_capture_table import reference
@@ -64,7 +65,7 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Capture:
+class Capture(Written):
     """The landed rows, and their expected result.
 
     ``commits``: the canonical COMMITSEQ of each transaction by its position.
@@ -81,18 +82,6 @@ class Capture:
     arguments: str
     decoded: reference.Decoded
     commits: Mapping[int, str]
-
-    @property
-    def events(self) -> list[Row]:
-        """The events, without ``cdc_metadata``."""
-        return [
-            {name: value for name, value in event.items() if name != "cdc_metadata"}
-            for event in self.decoded.events
-        ]
-
-    @property
-    def quarantine(self) -> list[str]:
-        return [reason for _, reason in self.decoded.quarantine]
 
 
 # ------------------------------------------------------------------------------------------- values

@@ -42,18 +42,11 @@ def case(
     rng = random.Random(f"{seed} {name}")
     workload = database.generate(table, rng, transactions, key_space=30, without=NOT_LOGGED)
     log = writer.write(workload, rng, layout, style)
-    return Case(
-        name=name,
-        table=table,
-        relations={
-            "raw": Relation(log.columns, log.rows),
-            "base": Relation(log.base_columns, log.base),
-        },
-        arguments=log.arguments,
-        events=log.events,
-        quarantine=log.quarantine,
-        raw_counts=log.decoded.raw_counts,
-    )
+    relations = {
+        "raw": Relation(log.columns, log.rows),
+        "base": Relation(log.base_columns, log.base),
+    }
+    return log.case(name, table, relations)
 
 
 def every_bad_row(layout: Layout) -> dict[str, int]:

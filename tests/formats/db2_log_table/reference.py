@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kit.values import FORMS_OF, Malformed, as_text, clock_of, rank, read_text, whole_number
+from kit.formats import raw_counts
+from kit.values import FORMS_OF, Malformed, clock_of, key_text, rank, read_text, whole_number
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -35,17 +36,6 @@ def read_value(sql_type: str, value: Any) -> Any:
         assert sql_type != "string", "no column of text lands as numbers"
         value = str(value)
     return read_text(sql_type, value, FORMS) if isinstance(value, str) else value
-
-
-def key_text(key: Key) -> str:
-    """The key as text (section 4)."""
-    return "\x1f".join(map(text_in_key, key))
-
-
-def text_in_key(value: Any) -> str:
-    if isinstance(value, datetime):
-        return f"{value.year:04d}{value:-%m-%d %H:%M:%S.%f}"
-    return str(as_text(value))
 
 
 # ----------------------------------------------------------------------------------------- log rows
@@ -201,12 +191,7 @@ def decode(
         sorted(events, key=lambda event: str(event["cdc_sequence"])),
         sorted(reasons.items()),
         no_ops,
-        {
-            "raw_rows": len(rows),
-            "used_rows": len(rows) - len(reasons) - len(no_ops),
-            "no_op_rows": len(no_ops),
-            "quarantined_rows": len(reasons),
-        },
+        raw_counts(len(rows), len(reasons), len(no_ops)),
         answered,
     )
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from incremental.scenario import Place, Scenario, Step, quarantined
+from incremental.relations import Relations
+from incremental.scenario import Scenario, Step, quarantined
 from incremental.stepping import Stepping
 from kit.formats import Vector
-from kit.lake import write_parquet
 from kit.landing import batches
 from kit.warehouse import Warehouse
 from simulation import database
@@ -25,42 +25,12 @@ from formats.db2_log_table import FORMAT, every_bad_row, reference, writer
 from formats.db2_log_table.reference import Decoded, Increments, Options, Row
 from formats.db2_log_table.writer import NOT_LOGGED, PARTS, Layout, Style, shown
 
-Columns = tuple[Mapping[str, str], Mapping[str, str]]
-
 
 def model(options: Options) -> str:
     """The body of a model of change events."""
     arguments = f"key={list(options.key)}, columns={dict(options.columns)}"
     call = f"source('landing', 'log'), {arguments}, base=source('landing', 'base')"
     return f"{{{{ spark_cdc.db2_log_table({call}) }}}}"
-
-
-def landing(
-    number: int, log: Sequence[Row], base: Sequence[Row], columns: Columns
-) -> Callable[[Place], None]:
-    """Add rows to the log, and replace the base."""
-
-    def land(place: Place) -> None:
-        home = place.home / "landed" / place.schema
-        for name, rows, types in zip(("log", "base"), (log, base), columns, strict=True):
-            folder = home / f"{name}_{number}"
-            write_parquet(folder, types, rows, files=1)
-            how = "into" if name == "log" else "overwrite"
-            place.sql(f"insert {how} {{schema}}.{name} select * from parquet.`{folder}`")
-
-    return land
-
-
-def tables(columns: Columns) -> tuple[str, ...]:
-    """The raw tables of a scenario."""
-    statements = []
-    for name, types in zip(("log", "base"), columns, strict=True):
-        listed = ", ".join(f"{column} {sql_type}" for column, sql_type in types.items())
-        statements += [
-            f"drop table {{schema}}.{name}",
-            f"create table {{schema}}.{name} ({listed}) using parquet",
-        ]
-    return tuple(statements)
 
 
 def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
@@ -86,13 +56,16 @@ def expected(decoded: Decoded, options: Options) -> dict[str, Sequence[Any]]:
 
 
 def scenario(
-    name: str, runs: Sequence[tuple[list[Row], list[Row]]], options: Options, columns: Columns
+    name: str,
+    runs: Sequence[tuple[list[Row], list[Row]]],
+    options: Options,
+    columns: Mapping[str, Mapping[str, str]],
 ) -> Scenario:
     """Runs, each with the arriving log rows and the base at that time, then a full refresh."""
-    increments = Increments(options)
+    increments, relations = Increments(options), Relations(columns, "base")
     steps = [
         Step(
-            land=(landing(number, rows, base, columns),),
+            land=(relations.landing(number, {"log": rows, "base": base}),),
             rows=expected(increments.run(rows, base), options),
         )
         for number, (rows, base) in enumerate(runs)
@@ -105,7 +78,7 @@ def scenario(
         models={"changes": body, "quarantine": quarantined(body)},
         steps=steps,
         raw=("log", "base"),
-        setup=tables(columns),
+        setup=relations.setup,
     )
 
 
@@ -156,7 +129,7 @@ def test_the_woven_vectors_are_the_vectors() -> None:
 def vector_scenario() -> Scenario:
     log = dict.fromkeys(("OPERATION", "TIME", "PK1", "PK2"), "string")
     runs = vector_runs(FORMAT.vectors_of("db2_log_increments"))
-    return scenario("vectors", runs, WOVEN, (log, WOVEN.columns))
+    return scenario("vectors", runs, WOVEN, {"log": log, "base": WOVEN.columns})
 
 
 # Generated logs
@@ -186,7 +159,8 @@ def generated(seed: int) -> tuple[list[tuple[list[Row], list[Row]]], writer.Log]
 
 def generated_scenario(seed: int) -> Scenario:
     runs, log = generated(seed)
-    return scenario("generated", runs, log.options, (log.columns, log.base_columns))
+    columns = {"log": log.columns, "base": log.base_columns}
+    return scenario("generated", runs, log.options, columns)
 
 
 @pytest.fixture(scope="module")

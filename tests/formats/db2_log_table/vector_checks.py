@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timezone
-from typing import Any
+from datetime import datetime
 
-from kit.values import texts_of
+from kit.formats import Vector, vector_event
+from kit.values import as_text
 
 from formats.db2_log_table import reference
 from formats.db2_log_table.reference import Options, Row
-
-Vector = dict[str, Any]
 
 
 def options_of(given: Vector) -> Options:
@@ -19,15 +16,8 @@ def options_of(given: Vector) -> Options:
     return Options(given["key"], given["columns"], given["key_columns"])
 
 
-def event_of(event: Row, columns: Sequence[str]) -> Vector:
-    """An event as the vectors write it, except for times, where they omit zeros."""
-    told = {name: value for name, value in event.items() if name.startswith("cdc_")}
-    told.pop("cdc_source")
-    return told | {"row": texts_of(event, columns)}
-
-
 def with_times(event: Vector) -> Vector:
-    """An event of a vector with its times as times."""
+    """An event of a vector with all digits of its times."""
     metadata = event["cdc_metadata"]
     return event | {
         "cdc_commit_at": utc(event["cdc_commit_at"].rstrip("Z")),
@@ -35,8 +25,8 @@ def with_times(event: Vector) -> Vector:
     }
 
 
-def utc(text: str) -> datetime:
-    return datetime.fromisoformat(full_time(text)).replace(tzinfo=timezone.utc)
+def utc(text: str) -> str:
+    return f"{datetime.fromisoformat(full_time(text)):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def full_time(text: str) -> str:
@@ -54,7 +44,11 @@ def landed(row: Row, types: dict[str, str]) -> Row:
 
 
 def events_of(decoded: reference.Decoded, given: Vector) -> list[Vector]:
-    return [event_of(event, list(given["columns"])) for event in decoded.events]
+    """All events, as the vectors would write them with all digits of their times."""
+    return [
+        vector_event(event, given["columns"], log_time=as_text(event["cdc_metadata"]["log_time"]))
+        for event in decoded.events
+    ]
 
 
 def check_log(vector: Vector) -> None:

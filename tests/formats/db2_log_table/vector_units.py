@@ -7,13 +7,12 @@ a log comes from the reference, which is checked with every vector on its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kit import units
 from kit.formats import UnitTest, Vector
-from kit.units import rows_sql
+from kit.units import json_text, rows_sql
 from kit.values import as_text, texts_of
 
 from formats.db2_log_table import reference
@@ -136,7 +135,6 @@ def check_woven(vector: Vector, decoded: reference.Decoded) -> None:
 def event_row(event: Row) -> Row:
     """An event as the wrapper model gives it."""
     metadata = event["cdc_metadata"]
-    values = texts_of(event, COLUMNS)
     return {
         "vector": event["vector"],
         "refused": None,
@@ -148,7 +146,7 @@ def event_row(event: Row) -> Row:
         "nothing_else": True,
         "log_operation": metadata["log_operation"],
         "log_time": as_text(metadata["log_time"]),
-        "row_values": json.dumps(values, separators=(",", ":"), ensure_ascii=False),
+        "row_values": json_text(texts_of(event, COLUMNS)),
     }
 
 

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import Written
 from kit.values import texts_of
 from simulation.database import RowChange, Table, Workload
 
@@ -98,7 +99,7 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(Written):
     """The landed rows, and their expected result; ``arguments`` are the decoder's."""
 
     layout: Layout
@@ -116,18 +117,6 @@ class Log:
     @property
     def base_columns(self) -> dict[str, str]:
         return self.layout.base_columns(self.table)
-
-    @property
-    def events(self) -> list[Row]:
-        """The events, without ``cdc_metadata``."""
-        return [
-            {name: value for name, value in event.items() if name != "cdc_metadata"}
-            for event in self.decoded.events
-        ]
-
-    @property
-    def quarantine(self) -> list[str]:
-        return [reason for _, reason in self.decoded.quarantine]
 
 
 # ------------------------------------------------------------------------------------------- values

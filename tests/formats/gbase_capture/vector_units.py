@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from kit.formats import UnitTest, Vector
-from kit.units import literal, rows_sql
+from kit.units import json_text, literal, names_text, rows_sql
 
 # The facts of an event that vectors have.
 COLUMNS = (
@@ -65,14 +63,7 @@ def refused(vector: str, one: Vector) -> Vector:
 
 def event_of(vector: str, event: Vector) -> Vector:
     """Write an expected event."""
-
-    def image(row: Vector | None) -> str | None:
-        return None if row is None else json.dumps(row, separators=(",", ":"), ensure_ascii=False)
-
-    def names(columns: list[str] | None) -> str | None:
-        return None if columns is None else " ".join(columns)
-
-    written: dict[str, Any] = {
+    return {
         "vector": vector,
         "refused": None,
         "cdc_sequence": event["cdc_sequence"],
@@ -80,9 +71,8 @@ def event_of(vector: str, event: Vector) -> Vector:
         "cdc_commit_sequence": event["cdc_commit_sequence"],
         "commit_at": event["cdc_commit_at"],
         "cdc_transaction_id": event["cdc_transaction_id"],
-        "changed": names(event["cdc_changed_columns"]),
-        "present": names(event["cdc_present_columns"]),
-        "before_image": image(event["cdc_before"]),
-        "after_image": image(event["row"]),
+        "changed": names_text(event["cdc_changed_columns"]),
+        "present": names_text(event["cdc_present_columns"]),
+        "before_image": json_text(event["cdc_before"]),
+        "after_image": json_text(event["row"]),
     }
-    return written

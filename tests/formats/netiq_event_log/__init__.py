@@ -32,17 +32,7 @@ def case(
     relations = {"raw": Relation(log.columns, log.rows)}
     if log.snapshot is not None:
         relations["snapshot"] = Relation(log.snapshot_columns, log.snapshot)
-    return Case(
-        name=name,
-        table=table,
-        relations=relations,
-        arguments=log.arguments,
-        events=log.events,
-        quarantine=log.quarantine,
-        raw_counts=log.decoded.raw_counts,
-        workload=log.workload,
-        positions=log.positions,
-    )
+    return log.case(name, table, relations)
 
 
 TEXT = Layout(

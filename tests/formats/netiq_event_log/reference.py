@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import raw_counts
 from kit.values import FORMS_OF, Malformed, clock_of, rank, read_text, time_of, whole_number
 
 Row = dict[str, Any]
@@ -460,12 +461,7 @@ def decode(
     return Decoded(
         sorted((change for _, change in made), key=lambda change: str(change["cdc_sequence"])),
         sorted(reasons.items()),
-        {
-            "raw_rows": len(rows),
-            "used_rows": used_rows,
-            "no_op_rows": len(rows) - used_rows - len(reasons),
-            "quarantined_rows": len(reasons),
-        },
+        raw_counts(len(rows), len(reasons), len(rows) - used_rows - len(reasons)),
         event_of,
         Memory(deciding.answers, taken_up),
     )

@@ -7,16 +7,17 @@ look-ups that do not change.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from incremental.scenario import Place, Scenario, Step
+from incremental.relations import Relations
+from incremental.scenario import Scenario, Step
 from incremental.stepping import Stepping
 from kit.formats import Vector
-from kit.lake import write_parquet
 from kit.landing import batches
+from kit.units import names_text
 from kit.warehouse import Warehouse
 from simulation import database
 from simulation.database import Table
@@ -48,44 +49,10 @@ def events_of(name: str, columns: Sequence[str]) -> str:
 
 
 def told(values: Sequence[Any], event: Row, sequence: str, record_id: int) -> tuple[Any, ...]:
-    def names(columns: list[str] | None) -> str | None:
-        return None if columns is None else " ".join(columns)
-
     return (
-        *(*values, event["cdc_operation"], sequence, names(event["cdc_changed_columns"])),
-        *(names(event["cdc_present_columns"]), event["cdc_metadata"]["status"], record_id),
+        *(*values, event["cdc_operation"], sequence, names_text(event["cdc_changed_columns"])),
+        *(names_text(event["cdc_present_columns"]), event["cdc_metadata"]["status"], record_id),
     )
-
-
-def landing(
-    number: int,
-    log: Sequence[Row],
-    snapshot: Sequence[Row],
-    columns: tuple[Mapping[str, str], Mapping[str, str]],
-) -> Callable[[Place], None]:
-    """Add rows to the log, and replace the snapshot."""
-
-    def land(place: Place) -> None:
-        home = place.home / "landed" / place.schema
-        for name, rows, types in zip(("log", "snapshot"), (log, snapshot), columns, strict=True):
-            folder = home / f"{name}_{number}"
-            write_parquet(folder, types, rows, files=1)
-            how = "into" if name == "log" else "overwrite"
-            place.sql(f"insert {how} {{schema}}.{name} select * from parquet.`{folder}`")
-
-    return land
-
-
-def tables(columns: tuple[Mapping[str, str], Mapping[str, str]]) -> tuple[str, ...]:
-    """The raw tables of a scenario."""
-    statements = []
-    for name, types in zip(("log", "snapshot"), columns, strict=True):
-        listed = ", ".join(f"{column} {sql_type}" for column, sql_type in types.items())
-        statements += [
-            f"drop table {{schema}}.{name}",
-            f"create table {{schema}}.{name} ({listed}) using parquet",
-        ]
-    return tuple(statements)
 
 
 # The vectors
@@ -103,7 +70,8 @@ def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
     """
     number_of_runs = max(len(vector["given"]["runs"]) for vector in vectors)
     layout = Layout(record_id="string", event_type="string", event_time="string")
-    columns = (layout.relation_columns, dict.fromkeys(USR, "string"))
+    columns = {"log": layout.relation_columns, "snapshot": dict.fromkeys(USR, "string")}
+    relations = Relations(columns, "snapshot")
     groups: list[tuple[str | None, ...]] = []
     logs: list[list[Row]] = [[] for _ in range(number_of_runs)]
     snapshots: list[list[Row]] = [[] for _ in range(number_of_runs)]
@@ -146,7 +114,7 @@ def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
 
     steps = [
         Step(
-            land=(landing(place, logs[place], snapshots[place], columns),),
+            land=(relations.landing(place, {"log": logs[place], "snapshot": snapshots[place]}),),
             models=models(place),
             rows=rows(place),
         )
@@ -158,7 +126,7 @@ def vector_scenario(vectors: Sequence[Vector]) -> Scenario:
         models=models(0),
         steps=steps,
         raw=("log", "snapshot"),
-        setup=tables(columns),
+        setup=relations.setup,
     )
 
 
@@ -186,7 +154,7 @@ def generated(seed: int) -> tuple[list[list[Row]], list[list[Row]], writer.Log]:
 def generated_scenario(seed: int) -> Scenario:
     """A log with a growing snapshot, as the reference decodes it run by run."""
     parts, snapshots, log = generated(seed)
-    columns = (log.columns, dict(PEOPLE.columns))
+    relations = Relations({"log": log.columns, "snapshot": PEOPLE.columns}, "snapshot")
     increments = reference.Increments(log.options)
     query = events_of("changes", list(PEOPLE.columns))
     steps = []
@@ -194,7 +162,7 @@ def generated_scenario(seed: int) -> Scenario:
         decoded = increments.run(part, snapshot)
         steps.append(
             Step(
-                land=(landing(run, part, snapshot, columns),),
+                land=(relations.landing(run, {"log": part, "snapshot": snapshot}),),
                 rows={query: [written(event) for event in decoded.events]},
             )
         )
@@ -206,7 +174,7 @@ def generated_scenario(seed: int) -> Scenario:
         models={"changes": body},
         steps=steps,
         raw=("log", "snapshot"),
-        setup=tables(columns),
+        setup=relations.setup,
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kit.values import Malformed, as_text, texts_of
+from kit.formats import Vector, vector_event
+from kit.values import Malformed, as_text
 
 from formats.netiq_event_log import reference
 from formats.netiq_event_log.publication import Documents, Driver, Publication
 from formats.netiq_event_log.reference import Decoded, Missing, Options, Row
-
-Vector = dict[str, Any]
 
 
 def unrolled(text: Any) -> Any:
@@ -86,15 +85,9 @@ def options_of(given: Vector) -> Options:
 
 def event_of(event: Row, columns: Vector) -> Vector:
     """An event as the vectors write it."""
-    said = {name: value for name, value in event.items() if name not in (*columns, "cdc_source")}
-    metadata = dict(said["cdc_metadata"])
-    at = metadata["event_time"]
-    metadata["event_time"] = f"{at:%Y-%m-%d %H:%M:%S}" + (f".{at:%f}" if at.microsecond else "")
-    return said | {
-        "cdc_commit_at": as_text(said["cdc_commit_at"]),
-        "cdc_metadata": metadata,
-        "row": texts_of(event, columns),
-    }
+    at = event["cdc_metadata"]["event_time"]
+    fraction = f".{at:%f}" if at.microsecond else ""
+    return vector_event(event, columns, event_time=f"{at:%Y-%m-%d %H:%M:%S}{fraction}")
 
 
 def events_of(decoded: Decoded, given: Vector) -> list[Vector]:

@@ -7,16 +7,14 @@ such a log comes from the reference, which is checked with every vector on its o
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from kit import units
 from kit.formats import UnitTest, Vector
-from kit.units import rows_sql
+from kit.units import event_columns, json_text, literal, rows_sql
 from kit.values import as_text, texts_of
 
 from formats.netiq_event_log import reference
@@ -28,11 +26,6 @@ TEN = LAYOUTS["record_id_status"]
 Row = dict[str, Any]
 
 
-def literal(value: str | int | None) -> str:
-    """Write a value as SQL."""
-    return units.literal(value).replace("\r", "\\r")
-
-
 def log_sql(rows: Sequence[Row], types: Mapping[str, str] | None = None) -> str:
     """Rows of a log as a query; without types all columns are texts."""
     given = [
@@ -40,11 +33,6 @@ def log_sql(rows: Sequence[Row], types: Mapping[str, str] | None = None) -> str:
         for row in rows
     ]
     return rows_sql(TEN, given)
-
-
-def json_text(row: Mapping[str, Any]) -> str:
-    """A row as Spark writes it with to_json."""
-    return json.dumps(row, separators=(",", ":"), ensure_ascii=False)
 
 
 # precedence
@@ -177,29 +165,18 @@ def published_rows(
 def event_row(event: Row) -> Row:
     """An event as the wrapper model gives it."""
     metadata = event["cdc_metadata"]
-    values = texts_of(event, COLUMNS)
     return {
         "vector": event["vector"],
         "kind": "event",
         "refused": None,
-        "cdc_sequence": event["cdc_sequence"],
-        "cdc_operation": event["cdc_operation"],
-        "cdc_commit_sequence": event["cdc_commit_sequence"],
-        "cdc_commit_at": as_text(event["cdc_commit_at"]),
-        "cdc_transaction_id": event["cdc_transaction_id"],
-        "changed": names_text(event["cdc_changed_columns"]),
-        "present": names_text(event["cdc_present_columns"]),
+        **event_columns(event),
         "has_before": event["cdc_before"] is not None,
         "record_id": metadata["record_id"],
         "perpetrator": metadata["perpetrator"],
         "event_time": as_text(metadata["event_time"]),
         "status": metadata["status"],
-        "row_values": json_text(values),
+        "row_values": json_text(texts_of(event, COLUMNS)),
     }
-
-
-def names_text(names: Sequence[str] | None) -> str | None:
-    return None if names is None else " ".join(names)
 
 
 def other_row(vector: str, kind: str, refused: str | None) -> Row:

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from kit.formats import Written
 from simulation.database import RowChange, Table, Transaction, Values, Workload
 from simulation.oracle import Position
 
@@ -113,7 +114,7 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(Written):
     """The landed rows, and the expected result for the rows of the table.
 
     ``read``: the rows as the reference reads them, in the order of ``rows``. ``arguments``: the
@@ -134,18 +135,6 @@ class Log:
     @property
     def columns(self) -> dict[str, str]:
         return self.layout.relation_columns
-
-    @property
-    def events(self) -> list[Row]:
-        """The events, without ``cdc_metadata``."""
-        return [
-            {name: value for name, value in event.items() if name != "cdc_metadata"}
-            for event in self.decoded.events
-        ]
-
-    @property
-    def quarantine(self) -> list[str]:
-        return [reason for _, reason in self.decoded.quarantine]
 
 
 # ------------------------------------------------------------------------------------- the database

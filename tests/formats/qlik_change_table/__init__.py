@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from kit.formats import Case, Deliveries, Format, Relation
+from kit.formats import Case, Deliveries, Format, Relation, raw_counts, without_metadata
 from kit.landing import batches
 from simulation import database
 
@@ -30,13 +30,12 @@ def case(
     rng = random.Random(f"{seed} {name}")
     workload = database.generate(table, rng, **{"transactions": 60, **options})
     written = writer.write(workload, rng, layout, delivery)
-    events = [{k: v for k, v in one.items() if k != "cdc_metadata"} for one in written.events]
     return Case(
         name=name,
         table=table,
         relations={"raw": Relation(written.columns, written.rows)},
         arguments=f"key={list(table.key)}{arguments}",
-        events=events,
+        events=list(map(without_metadata, written.events)),
         quarantine=[reason for reason, _ in written.quarantine],
         raw_counts=written.raw_counts,
         workload=workload if written.is_faithful else None,
@@ -143,16 +142,11 @@ def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str])
         },
         arguments=f"key={list(table.key)}{LOADED}",
         events=[
-            {name: value for name, value in one.items() if name != "cdc_metadata"}
+            without_metadata(one)
             for one in [*events, *(event for load in made for event in load.events)]
         ],
         quarantine=quarantine,
-        raw_counts={
-            "raw_rows": len(rows) + len(loaded),
-            "used_rows": len(rows) + len(loaded) - len(quarantine),
-            "no_op_rows": 0,
-            "quarantined_rows": len(quarantine),
-        },
+        raw_counts=raw_counts(len(rows) + len(loaded), len(quarantine)),
         counted=("full_load",),
     )
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
+from kit.formats import raw_counts
 from simulation.database import EPOCH, RowChange, Table, Transaction, Values, Workload, pool
 from simulation.oracle import Position, change_event
 
@@ -138,13 +139,7 @@ class ChangeTable:
 
     @property
     def raw_counts(self) -> dict[str, int]:
-        raw, bad = len(self.rows), len(self.quarantine)
-        return {
-            "raw_rows": raw,
-            "used_rows": raw - bad,
-            "no_op_rows": 0,
-            "quarantined_rows": bad,
-        }
+        return raw_counts(len(self.rows), len(self.quarantine))
 
 
 def write(

@@ -18,8 +18,8 @@ from simulation import database
 
 from formats.qlik_messages import avro, vector_checks, vector_units, writer
 from formats.qlik_messages.reference import Row
-from formats.qlik_messages.versions import Versions, read_versions, version_of
-from formats.qlik_messages.writer import TYPES, Log, Style, possible_bad
+from formats.qlik_messages.versions import TYPES, Versions, read_versions, version_of
+from formats.qlik_messages.writer import Log, Style, possible_bad
 from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
 
 DECODER = "qlik_messages"
@@ -49,17 +49,7 @@ def case(
     relations = {"raw": Relation(style.types, log.rows)}
     if style.metadata == "own":
         relations["metadata"] = Relation(TYPES, log.metadata_rows)
-    return Case(
-        name=name,
-        table=table,
-        relations=relations,
-        arguments=log.arguments,
-        events=log.events,
-        quarantine=log.quarantine,
-        raw_counts=log.decoded.raw_counts,
-        workload=log.workload,
-        positions=log.positions,
-    )
+    return log.case(name, table, relations)
 
 
 BY_ID = with_bad(Style(avro="id", in_avro=0.5))

@@ -30,17 +30,6 @@ COLUMNS = {
     "NOTE": "string",
 }
 OPTIONS = Options(["ID"], COLUMNS, "CUST", "APP")
-RELATION = {
-    "key": "string",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-}
-ARGUMENTS = (
-    f"key=['ID'], columns={COLUMNS}, table='CUST', schema='APP', metadata={{metadata}}"  # as Jinja
-)
 BEGIN = datetime(2024, 3, 1, tzinfo=timezone.utc)
 
 

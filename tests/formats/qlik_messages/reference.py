@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 from itertools import accumulate
 from typing import Any
 
+from kit.formats import raw_counts
 from kit.values import Malformed
 
 from formats.qlik_messages import names, strict_json, versions
@@ -484,13 +485,7 @@ class Decoded:
 
     @property
     def raw_counts(self) -> dict[str, int]:
-        """The four numbers of `raw_counts`."""
-        return {
-            "raw_rows": self.number,
-            "used_rows": self.number - len(self.no_ops) - len(self.quarantine),
-            "no_op_rows": len(self.no_ops),
-            "quarantined_rows": len(self.quarantine),
-        }
+        return raw_counts(self.number, len(self.quarantine), len(self.no_ops))
 
 
 def decode(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from kit.values import FORMS_OF, BadValue, read_text
@@ -70,6 +71,15 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str) else None
+
+
+def exact(value: Any) -> Any:
+    """JSON content whose numbers are equal in any form."""
+    if isinstance(value, dict):
+        return {name: exact(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [exact(one) for one in value]
+    return Decimal(value) if isinstance(value, Number) else value
 
 
 def read_value(sql_type: str, value: Any) -> Any:

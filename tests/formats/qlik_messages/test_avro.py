@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -20,7 +19,7 @@ from spark_cdc_udfs.qlik import messages
 from formats.qlik_messages import avro, avro_function, reference, writer
 from formats.qlik_messages.avro_function import Called, Row, called, message_rows
 from formats.qlik_messages.hostile_avro import mutated
-from formats.qlik_messages.strict_json import Number
+from formats.qlik_messages.strict_json import exact
 from formats.qlik_messages.versions import (
     Version,
     is_avro,
@@ -147,15 +146,6 @@ def test_mutated_messages() -> None:
             )
     again = called(values[::-1], known)
     assert [row | {"number": 0} for row in again[::-1]] == [row | {"number": 0} for row in rows]
-
-
-def exact(value: Any) -> Any:
-    """JSON content, whose numbers are equal in any form."""
-    if isinstance(value, dict):
-        return {name: exact(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [exact(one) for one in value]
-    return Decimal(value) if isinstance(value, Number) else value
 
 
 # ------------------------------------------------------------------------------------------ schemas

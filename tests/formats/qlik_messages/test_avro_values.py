@@ -7,7 +7,7 @@ import json
 import random
 import struct
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -23,7 +23,7 @@ from spark_cdc_udfs.qlik.single import BadAvro, Reader
 
 from formats.qlik_messages import avro
 from formats.qlik_messages.hostile_avro import changed
-from formats.qlik_messages.strict_json import Number
+from formats.qlik_messages.strict_json import exact
 
 
 def decoded(schema: Any, values: Sequence[bytes]) -> tuple[list[Any], dict[int, str]]:
@@ -51,15 +51,6 @@ def loaded(text: str) -> Any:
         return found
 
     return json.loads(text, parse_int=Decimal, parse_float=Decimal, object_pairs_hook=members)
-
-
-def exact(value: Any) -> Any:
-    """JSON content with exact numbers."""
-    if isinstance(value, Mapping):
-        return {name: exact(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [exact(one) for one in value]
-    return Decimal(value) if isinstance(value, Number) else value
 
 
 # ---------------------------------------------------------------------------- schemas and values

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from kit.values import Malformed, as_text, texts_of
+from kit.formats import Vector, vector_event
+from kit.values import Malformed, as_text
 
 from formats.qlik_messages import avro, avro_function, reference, versions
 from formats.qlik_messages.reference import Decoded, Options, Row
 from formats.qlik_messages.versions import AvroReader, Version
-
-Vector = dict[str, Any]
 
 WITH_AVRO = ("avro", "frame")
 
@@ -60,14 +59,7 @@ def decoded_of(given: Vector, avro: AvroReader | None = None) -> Decoded:
 
 def event_of(event: Row, columns: Vector) -> Vector:
     """An event as the vectors write it."""
-    said = {name: value for name, value in event.items() if name not in (*columns, "cdc_source")}
-    metadata = dict(said["cdc_metadata"], timestamp=as_text(said["cdc_metadata"]["timestamp"]))
-    return said | {
-        "cdc_commit_at": as_text(said["cdc_commit_at"]),
-        "cdc_before": said["cdc_before"] and texts_of(said["cdc_before"]),
-        "cdc_metadata": metadata,
-        "row": texts_of(event, columns),
-    }
+    return vector_event(event, columns, timestamp=as_text(event["cdc_metadata"]["timestamp"]))
 
 
 def readers(vector: Vector) -> list[AvroReader | None]:

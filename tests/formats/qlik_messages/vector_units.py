@@ -5,12 +5,11 @@ Relations with Avro have their values as bytes, all others as text: then the que
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kit.formats import UnitTest, Vector
-from kit.units import rows_sql
+from kit.units import event_columns, json_text, names_text, rows_sql
 from kit.values import as_text, texts_of
 
 from formats.qlik_messages import avro, versions
@@ -18,16 +17,9 @@ from formats.qlik_messages.avro_vectors import AVRO_VECTORS
 from formats.qlik_messages.message import dump, envelope, headers
 from formats.qlik_messages.reference import Row
 from formats.qlik_messages.vector_checks import positions_of, records_of, width_of
+from formats.qlik_messages.versions import TYPES
 from formats.qlik_messages.weaving import STEP, Woven, apart, own_record
 
-TYPES = {
-    "key": "string",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-}
 AS_TEXT = TYPES | {"value": "string"}
 
 
@@ -67,29 +59,14 @@ NOTHING = dict.fromkeys(
 )
 
 
-def json_text(row: Mapping[str, Any] | None) -> str | None:
-    """A row as Spark writes it with to_json."""
-    if row is None:
-        return None
-    return json.dumps(texts_of(row), separators=(",", ":"), ensure_ascii=False)
-
-
-def names_text(names: Sequence[str] | None) -> str | None:
-    return None if names is None else " ".join(names)
-
-
 def event_row(event: Row, columns: Mapping[str, str]) -> Row:
     """An event as the wrapper model gives it."""
-    metadata = event["cdc_metadata"]
-    same = ("cdc_operation", "cdc_sequence", "cdc_commit_sequence", "cdc_transaction_id")
+    before, metadata = event["cdc_before"], event["cdc_metadata"]
     return NOTHING | {
         "kind": "event",
-        **{name: event[name] for name in same},
-        "cdc_commit_at": as_text(event["cdc_commit_at"]),
-        "changed": names_text(event["cdc_changed_columns"]),
-        "present": names_text(event["cdc_present_columns"]),
-        "before_values": json_text(event["cdc_before"]),
-        "row_values": json_text({name: event[name] for name in columns}),
+        **event_columns(event),
+        "before_values": json_text(before and texts_of(before)),
+        "row_values": json_text(texts_of(event, columns)),
         "stream_position": metadata["stream_position"],
         "changed_at": as_text(metadata["timestamp"]),
         "event_counter": metadata["transaction_event_counter"],

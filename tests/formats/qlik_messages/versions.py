@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kit.formats import raw_counts
 from kit.values import BadValue, Malformed
 
 from formats.qlik_messages import names, strict_json
@@ -18,6 +19,15 @@ from formats.qlik_messages.strict_json import BLANKS, NoJson, read_value, text_o
 
 Record = Mapping[str, Any]
 """A Kafka record: `value` as bytes or None, and those of the other columns that there are."""
+
+TYPES = {  # of these columns
+    "key": "string",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+}
 
 
 @dataclass(frozen=True)
@@ -249,13 +259,7 @@ class Versions:
     quarantine: list[tuple[int, str]] = field(default_factory=list)
 
     def raw_counts(self, records: Sequence[Record]) -> dict[str, int]:
-        """The four numbers of `raw_counts`."""
-        return {
-            "raw_rows": len(records),
-            "used_rows": len(records) - len(self.no_ops) - len(self.quarantine),
-            "no_op_rows": len(self.no_ops),
-            "quarantined_rows": len(self.quarantine),
-        }
+        return raw_counts(len(records), len(self.quarantine), len(self.no_ops))
 
 
 def read_versions(records: Sequence[Record], avro: AvroReader | None = None) -> Versions:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import chain
 from typing import Any
 
+from kit.formats import Written
 from kit.values import BadValue
 from simulation.database import EPOCH, RowChange, Table, Transaction, Values, Workload
 from simulation.oracle import Position
@@ -23,6 +24,7 @@ from formats.qlik_messages import avro, message, reference, versions
 from formats.qlik_messages.hostile_avro import hostile
 from formats.qlik_messages.message import Members, dump, json_value
 from formats.qlik_messages.reference import Options, Row
+from formats.qlik_messages.versions import TYPES
 
 # Kafka has no message for a truncate.
 NOT_SENT = ("truncate", "reload")
@@ -33,14 +35,6 @@ FREE = ("string", "binary", None)
 SCHEMA = "ERP"
 DROPPED = "not declared"
 BEGIN = datetime(2024, 3, 1, tzinfo=timezone.utc)
-TYPES = {
-    "key": "string",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-}
 
 
 @dataclass(frozen=True)
@@ -118,7 +112,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(Written):
     """The landed rows, and what must become of them.
 
     ``read``, ``metadata``: the records as the reference reads them, in the order of ``rows``.
@@ -134,18 +128,6 @@ class Log:
     decoded: reference.Decoded
     workload: Workload | None
     positions: Mapping[int, Position]
-
-    @property
-    def events(self) -> list[Row]:
-        """The events, without ``cdc_metadata``."""
-        return [
-            {name: value for name, value in event.items() if name != "cdc_metadata"}
-            for event in self.decoded.events
-        ]
-
-    @property
-    def quarantine(self) -> list[str]:
-        return [reason for _, reason in self.decoded.quarantine]
 
     @property
     def arguments(self) -> str:

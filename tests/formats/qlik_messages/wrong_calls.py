@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-RECORDS: dict[str, str | None] = {
-    "key": "string",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-}
+from formats.qlik_messages.versions import TYPES
+
+RECORDS: dict[str, str | None] = {**TYPES}
 
 DECLARED: dict[str, dict[str, str | None]] = {
     "messages": RECORDS,
