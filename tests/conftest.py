@@ -79,7 +79,8 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
     output = shared_folder(tmp_path_factory) / "demo.output"
     with locked(output.with_suffix(".lock")):
         if not output.exists():
-            output.write_text(warehouse.dbt(ROOT, "--warn-error", "build", profiles=PROFILES).output)
+            run = warehouse.dbt(ROOT, "--warn-error", "build", profiles=PROFILES)
+            output.write_text(run.output)
     return DbtRun(0, output.read_text(), warehouse.run_folder(ROOT) / "target")
 
 
