@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from kit.values import FORMS_OF, BadValue, Forms, as_text, clock_of, read_text
+from kit.values import FORMS_OF, BadValue, Forms, as_text, clock_of, key_text, rank, read_text
 
 CAPTURE, LOG, NETIQ, QLIK = FORMS_OF
 ALL: Collection[str] = tuple(FORMS_OF)
@@ -125,10 +126,19 @@ def test_times_of_commits(name: str) -> None:
     for text in (DB2_TIME, f" {DB2_TIME}.0 ", "2024-05-01 10:00", "2024-05-01T12:00:00+02:00"):
         assert clock_of(text, forms) == at
     assert clock_of(f"{DB2_TIME}.{'1' * 12}", forms) == at + timedelta(microseconds=111111)
-    assert clock_of(at, forms) == clock_of(at.replace(tzinfo=timezone.utc), forms) == at
+    in_zone = (at + timedelta(hours=2)).replace(tzinfo=timezone(timedelta(hours=2)))
+    assert clock_of(at, forms) == clock_of(in_zone, forms) == at
     for text in (
         *("2024-05-01-24.00.00", f"{DB2_TIME}.{'1' * 13}", f"{DB2_TIME}.", "2024-5-1-10.00.00"),
         *("2024-02-30", "20240501100000", "10:00:00", "", "2024-02-30-10.00.00"),
     ):
         with pytest.raises(BadValue):
             clock_of(text, forms)
+
+
+def test_keys_as_text_and_the_order_of_rows() -> None:
+    key = [datetime(1, 2, 3), utc(2024, 5, 1, 10), b"\x0a", True, Decimal("1.50")]
+    texts = ("0001-02-03 00:00:00.000000", "2024-05-01 10:00:00.000000", "0A", "true", "1.50")
+    assert key_text(key) == "\x1f".join(texts)
+    rows: list[dict[str, Any]] = [{"a": 1, "b": 0}, {"a": 0, "b": 1}, {"a": 0, "b": None}]
+    assert sorted([*rows, {"a": None, "b": 9}], key=rank) == [{"a": None, "b": 9}, *rows[::-1]]
