@@ -41,6 +41,7 @@ def _dbt(arguments: Sequence[str], project: Path, env: Mapping[str, str], output
     os.chdir(project)
     os.environ.clear()
     os.environ.update(env)
+    sys.argv = ["dbt", *arguments]  # dbt looks for deprecated options there
     with output.open("w") as file:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(file.fileno(), stream.fileno())
