@@ -37,11 +37,16 @@ ORDER = "cdc_commit_sequence, cdc_sequence, cdc_step"
 Row = dict[str, Any]
 
 
-def applied(records: list[Any], key: str) -> dict[Any, Row]:
-    """Keep the last row of each key. A value that is not available stays as it was."""
+def applied(records: list[Any], sent: list[Any], key: str) -> dict[Any, Row]:
+    """Keep the last row of each key. A value that is not available stays as it was.
+
+    Debezium drops a truncate, which was sent without a key.
+    """
     rows: dict[Any, Row] = {}
-    for record in records:
+    for record, (sent_key, _) in zip(records, sent, strict=True):
         if record is None:
+            if sent_key is None:
+                rows.clear()
             continue
         place = record[0][key]
         if record[1] is None:
@@ -85,8 +90,8 @@ def test_debezium_unwraps_the_feeds_to_current_state(warehouse: Warehouse, tmp_p
     records = unwrapped(tmp_path, [row for sent in feeds.values() for row in sent])
     begin = 0
     for table, sent in feeds.items():
-        rows = applied(records[begin : begin + len(sent)], KEYS[table])
+        rows = applied(records[begin : begin + len(sent)], sent, KEYS[table])
         begin += len(sent)
         assert rows == current(warehouse, table), table
-        assert len(rows) > 2
+        assert len(rows) > 1
         assert None in (value for _, value in sent), "no key is gone"
