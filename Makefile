@@ -52,8 +52,8 @@ demo:
 	@PYTHON='$(PYTHON)' FORMAT=$(FORMAT) scripts/demo
 
 docs: env
-	@test -f target/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
-	dbt docs serve --host 127.0.0.1 --port 8080
+	@test -f target/docs/catalog.json || { echo "no documentation yet: run make demo first"; exit 1; }
+	dbt docs serve --target-path target/docs --host 127.0.0.1 --port 8080
 
 check: env
 	@scripts/java

@@ -29,8 +29,8 @@ lines = [line.split() for line in screen.splitlines() if line.startswith("demo_"
 shown = {table.removeprefix("demo_"): numbers for table, _, *numbers in lines}
 assert shown == SHOWN, shown
 
-manifest = json.loads((TARGET / "manifest.json").read_text())
-catalog = json.loads((TARGET / "catalog.json").read_text())
+manifest = json.loads((TARGET / "docs" / "manifest.json").read_text())
+catalog = json.loads((TARGET / "docs" / "catalog.json").read_text())
 nodes = {name: node for name, node in manifest["nodes"].items() if not name.startswith("test.")}
 assert nodes.keys() == catalog["nodes"].keys(), nodes.keys() ^ catalog["nodes"].keys()
 without = [name for name, node in nodes.items() if not node["description"]]
@@ -38,7 +38,7 @@ without += [
     name for name in nodes if name.startswith("model.") and not nodes[name]["compiled_code"]
 ]
 assert not without, without
-assert "<title>" in (TARGET / "index.html").read_text()
+assert "<title>" in (TARGET / "docs" / "index.html").read_text()
 
 page = (TARGET / "health.html").read_text(encoding="utf-8")
 found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
