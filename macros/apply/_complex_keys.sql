@@ -130,6 +130,7 @@ counted as (
         transform(cdc_after.cdc_present_columns, name -> lower(name)) as cdc_present_columns,
         cdc_found = 1 as cdc_existed,
         greatest(0, cdc_sum - cdc_row_delta + greatest(cdc_found, cdc_high_before)) >= 1 as cdc_exists_before,
+        cdc_exists_before or (cdc_operation = 'load' and cdc_existed) as cdc_keeps,
         cdc_sum + greatest(cdc_found, cdc_high) >= 1 as cdc_exists_after
     from counts
 )

@@ -4,11 +4,12 @@
 {%- macro _complex_rows(table, windows) -%}
     {%- set attributes, row_window, so_far = table.attributes or table.key, windows.row, windows.so_far -%}
 -- The value that an event gives each column: a struct, or null if the column keeps its value. A column that the
--- event does not carry keeps its value, and is null if the row has just arrived at the key (rule 10). This is a
--- step of its own, since Spark plans windows over fields of one struct much faster than over as many expressions.
+-- event does not carry keeps its value, and is null if the row has just arrived at the key (rule 10). A row of a
+-- full load has not just arrived if the key was there before the load's own truncate. This is a step of its own,
+-- since Spark plans windows over fields of one struct much faster than over as many expressions.
 carried as (
     select
-        * except (cdc_after, cdc_present_columns),
+        * except (cdc_after, cdc_present_columns, cdc_keeps),
         case
             when cdc_after is not null
                 then named_struct(
@@ -18,7 +19,7 @@ carried as (
                             cdc_present_columns is null
                             or array_contains(cdc_present_columns, {{ spark_cdc._literal(name | lower) }})
                             then struct(cdc_after.cdc_row.{{ spark_cdc._quote(name) }} as cdc_value)
-                        when not cdc_exists_before then named_struct('cdc_value', null)
+                        when not cdc_keeps then named_struct('cdc_value', null)
                     end{{ ',' if not loop.last }}
                     {%- endfor %}
                 )

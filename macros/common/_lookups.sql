@@ -72,10 +72,11 @@
     {{ return(spark_cdc._bytewise(spark_cdc._typed(expression, type_there, data_type), data_type)) }}
 {%- endmacro -%}
 
-{#- The key as text, for groups and sequences: `values`, a dict of name -> SQL, joined by U+001F. NULL if one of them is
-    NULL. Decimals with more than 6 places are written from their parts: without ANSI mode, Spark writes small ones with an
-    exponent. -#}
-{%- macro _key_as_text(values, types) -%}
+{#- The key as text, for groups and sequences: `values`, a dict of name -> SQL, joined by U+001F. Different keys have different
+    texts: where a text could be taken for another key, U+001E, U+001F and NULL are U+001E with 0, 1 and N. Without `null_keys`
+    the text is NULL if a value is. Decimals with more than 6 places are written from their parts: without ANSI mode, Spark
+    writes small ones with an exponent. -#}
+{%- macro _key_as_text(values, types, null_keys=false) -%}
     {%- set texts = [] -%}
     {%- for name, value in values.items() -%}
         {%- set data_type, facts = types[name] | lower | trim, spark_cdc._type_facts(types[name]) -%}
@@ -91,12 +92,21 @@
                 'split_part(cast(1 + abs(' ~ value ~ ") % 1 as string), '.', 2)",
             ])) -%}
         {%- else -%}
-            {%- do texts.append('cast(' ~ spark_cdc._bytewise(value, types[name]) ~ ' as string)') -%}
+            {%- set text = 'cast(' ~ spark_cdc._bytewise(value, types[name]) ~ ' as string)' -%}
+            {%- if facts.family == 'text' and (values | length > 1 or null_keys) -%}
+                {%- set text = spark_cdc._call('replace', [
+                    spark_cdc._call('replace', [text, 'chr(30)', "concat(chr(30), '0')"]), 'chr(31)', "concat(chr(30), '1')"
+                ]) -%}
+            {%- endif -%}
+            {%- do texts.append(text) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- set parts = [] -%}
-    {%- for text in texts -%}{%- do parts.extend([text] if loop.first else ['chr(31)', text]) -%}{%- endfor -%}
-    {{ return(texts[0] if texts | length == 1 else spark_cdc._call('concat', parts)) }}
+    {%- for text in texts -%}
+        {%- set text = spark_cdc._call('coalesce', [text, "concat(chr(30), 'N')"]) if null_keys else text -%}
+        {%- do parts.extend([text] if loop.first else ['chr(31)', text]) -%}
+    {%- endfor -%}
+    {{ return(parts[0] if parts | length == 1 else spark_cdc._call('concat', parts)) }}
 {%- endmacro -%}
 
 {#- The columns of the key as text, with `prefix` before each name. -#}

@@ -1,16 +1,17 @@
 {#- The bits of a delete are the bits of its key, so a wrongly declared key is found. See _generic_tests.yml. -#}
 {%- test qlik_delete_bits_are_key(
-    model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none
+    model, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
+    mask_columns=none
 ) -%}
 {%- if execute and spark_cdc._test_is_untold(model) -%}
 {{ spark_cdc._untold(model) }}
 {%- elif execute -%}
 {%- set spec = spark_cdc._spec_qlik_change_table(
-    model, key, columns, header_prefix, mask_byte_order, header_columns
+    model, key, columns, header_prefix, mask_byte_order, header_columns, mask_columns=mask_columns
 ) -%}
-{#- all data columns, even if they are not in `columns` -#}
+{#- all columns that the mask counts, even if they are not in `columns` -#}
 {%- set bits = {} -%}
-{%- for name in spec.raw_columns if name not in spec.headers.values() -%}
+{%- for name in spec.counted_columns -%}
     {%- do bits.update({name: spec.first_bit + loop.index0}) -%}
 {%- endfor -%}
 {%- set of_all = dict(spec, bits=bits) -%}

@@ -1,6 +1,7 @@
 {#- The masks of inserts, read as the decoder reads them, name the columns that have a value. See _generic_tests.yml. -#}
 {%- test qlik_mask_byte_order_fits(
-    model, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[]
+    model, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none, leave_out=[],
+    mask_columns=none
 ) -%}
 {%- if execute and spark_cdc._test_is_untold(model) -%}
 {{ spark_cdc._untold(model) }}
@@ -8,12 +9,12 @@
 {%- set there = spark_cdc.columns_of(model) | list -%}
 {%- set data_columns = [] -%}
 {%- for name in there if not header_prefix or not (name | lower).startswith(header_prefix | lower) -%}
-    {%- do data_columns.append(name) -%}
+    {%- if mask_columns is none or name | lower in mask_columns | map('lower') -%}{%- do data_columns.append(name) -%}{%- endif -%}
 {%- endfor -%}
 {#- the decoder needs a key; the test does not use it -#}
 {%- set key = (columns | list if columns is mapping else data_columns or there)[-1:] -%}
 {%- set spec = spark_cdc._spec_qlik_change_table(
-    model, key, columns, header_prefix, mask_byte_order, header_columns
+    model, key, columns, header_prefix, mask_byte_order, header_columns, mask_columns=mask_columns
 ) -%}
 {%- set example = "qlik_mask_byte_order_fits: {arguments: {leave_out: [photo]}}" -%}
 {%- set left_out = spark_cdc._resolve_names(
@@ -125,9 +126,9 @@ left join best
 {#- A regular expression for the data columns of an insert in its mask: a column with a value has its bit. -#}
 {%- macro _qlik_test_insert_pattern(spec, names) -%}
     {%- set parts = [] -%}
-    {%- for there in spec.raw_columns if there not in spec.headers.values() -%}
+    {%- for counted in spec.counted_columns -%}
         {%- set part = namespace(sql="'[01]'") -%}
-        {%- for name in names if spec.sources[name] == there -%}
+        {%- for name in names if name | lower == counted | lower -%}
             {%- set part.sql = 'if(cdc_row.' ~ spark_cdc._quote(name) ~ " is null, '[01]', '1')" -%}
         {%- endfor -%}
         {%- do parts.append(part.sql) -%}

@@ -6,6 +6,12 @@
 {%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
     {%- set headers = spec.headers -%}
     {%- set row = spark_cdc._qlik_row_of(spec, spec.sources, spec.raw_columns) -%}
+    {#- What makes a row the same change: headers that only inform differ where a task copies a change again. -#}
+    {%- set change = ['cdc_operation', 'cdc_transaction_id', 'cdc_mask_as_written', 'cdc_row'] + (['cdc_bytes'] if row.collated else []) -%}
+    {%- set informing = [] -%}
+    {%- for header in ('stream_position', 'operation_name', 'timestamp', 'partition_name') if header == 'operation_name' or header in headers -%}
+        {%- do informing.append('well_formed.cdc_' ~ header) -%}
+    {%- endfor -%}
 with raw as (
     select
         cast({{ spark_cdc._quote(headers['change_seq']) }} as string) as cdc_change_seq,
@@ -42,7 +48,6 @@ with raw as (
             {{ row.collated | join(',\n') | indent(12) }}
         ) as cdc_bytes,
         {%- endif %}
-        -- together with the columns above, this identifies a repeated delivery
         {{ spark_cdc._qlik_header(spec, 'change_mask', trimmed=false) }} as cdc_mask_as_written
     from {{ spec.relation }}
 ),
@@ -124,14 +129,14 @@ delivered as (
         judged_alone.*,
         case
             when judged_alone.cdc_reason is null
-                then struct(judged_alone.* except(cdc_raw, cdc_bad_values))
+                then struct({{ change | join(', ') }})
         end as cdc_delivery
     from judged_alone
     left semi join doubtful
         on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
 ),
 
--- rows that are equal in every column are one row; the least and the greatest differ if there are others
+-- rows of the same change are one row; the least and the greatest differ if there are others
 compared as (
     select
         *,
@@ -196,21 +201,29 @@ repeated as (
         or cdc_least_transaction <> cdc_greatest_transaction
 ),
 
--- rows that are equal in every column are one row; rows that still differ are in conflict
+-- rows of the same change are one row, the least by what only informs; rows that still differ are in conflict
 different as (
-    select /*+ broadcast(repeated) */ distinct well_formed.*
+    select /*+ broadcast(repeated) */
+        min_by(
+            struct(well_formed.*),
+            struct({{ informing | join(', ') }})
+        ) as cdc_first
     from well_formed
     left semi join repeated
         on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
+    group by
+        cdc_change_seq,
+        cdc_is_before,
+        {{ change | join(',\n        ') }}
 ),
 
 compared as (
     select
-        * except (cdc_transaction_id),
-        count(*) over (partition by cdc_change_seq, cdc_is_before) as cdc_claims,
+        cdc_first.* except (cdc_transaction_id),
+        count(*) over (partition by cdc_first.cdc_change_seq, cdc_first.cdc_is_before) as cdc_claims,
         -- a before image belongs to the transaction of its update
-        max(case when not cdc_is_before then cdc_transaction_id end)
-            over (partition by cdc_change_seq) as cdc_transaction_id
+        max(case when not cdc_first.cdc_is_before then cdc_first.cdc_transaction_id end)
+            over (partition by cdc_first.cdc_change_seq) as cdc_transaction_id
     from different
 ),
 

@@ -1,10 +1,10 @@
 {#- The arguments of `qlik_change_table`, checked. -#}
 
 {#- The spec of one change table: a dict of what is known before any row is read. Wrong arguments stop here. The bit of a
-    data column is its position in the change table, where the header columns before it count. -#}
+    data column is its position in the source table, after the header columns that count. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row'
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none
 ) -%}
     {%- set me = 'qlik_change_table' -%}
     {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
@@ -47,12 +47,12 @@
     {#- Header columns by their name without the prefix, and data columns in table order. The mask counts the header columns
         before the first data column. A header column after it, such as the column of a partition's folder, was added when
         the rows landed. -#}
-    {%- set headers, data_columns, counted = {}, [], [] -%}
+    {%- set headers, data_columns, counted_headers = {}, [], [] -%}
     {%- for name in in_relation -%}
         {%- set is_header = (name | lower).startswith(header_prefix | lower) if header_prefix else loop.index <= header_columns -%}
         {%- if is_header -%}
             {%- do headers.update({name[header_prefix | length:] | lower: name}) -%}
-            {%- if not data_columns -%}{%- do counted.append(name) -%}{%- endif -%}
+            {%- if not data_columns -%}{%- do counted_headers.append(name) -%}{%- endif -%}
         {%- else -%}
             {%- do data_columns.append(name) -%}
         {%- endif -%}
@@ -69,8 +69,9 @@
 
     {#- the columns of the table, and the SQL that reads each from the raw row -#}
     {%- set table_columns = {} -%}
+    {%- set counted_columns = data_columns if mask_columns is none else spark_cdc._qlik_mask_columns(me, mask_columns) -%}
     {%- if columns is none -%}
-        {%- for name in data_columns -%}
+        {%- for name in data_columns if name | lower in counted_columns | map('lower') -%}
             {%- do table_columns.update({name: in_relation[name]}) -%}
         {%- endfor -%}
     {%- else -%}
@@ -96,15 +97,20 @@
         {{ spark_cdc._stop(me, relation ~ ' has header columns only', 'a change table with data columns', example) }}
     {%- endif -%}
 
-    {%- set first_bit = header_columns if header_columns is not none else counted | length -%}
+    {%- set first_bit = header_columns if header_columns is not none else counted_headers | length -%}
     {%- set bits, sources = {}, {} -%}
     {%- for name in table_columns -%}
         {%- for there in data_columns if there | lower == name | lower -%}
             {%- do spark_cdc._check_cast(me, name, in_relation[there], table_columns[name]) -%}
-            {%- do bits.update({name: first_bit + data_columns.index(there)}) -%}
             {%- do sources.update({name: there}) -%}
         {%- endfor -%}
+        {%- for counted_name in counted_columns if counted_name | lower == name | lower -%}
+            {%- do bits.update({name: first_bit + counted_columns.index(counted_name)}) -%}
+        {%- endfor -%}
     {%- endfor -%}
+    {%- if 'change_mask' in headers -%}
+        {%- do spark_cdc._check_qlik_places(me, relation, mask_columns, counted_columns, bits, table_columns) -%}
+    {%- endif -%}
 
     {%- set metadata = [] -%}
     {%- for header in ('stream_position', 'timestamp', 'partition_name') if header in headers -%}
@@ -128,11 +134,54 @@
         'headers': headers,
         'bits': bits,
         'first_bit': first_bit,
-        'end_bit': first_bit + data_columns | length,
+        'end_bit': first_bit + counted_columns | length,
+        'counted_columns': counted_columns,
         'mask_is_binary': mask_is_binary,
         'byte_order': mask_byte_order or ('little' if mask_is_binary else 'big'),
         'sparse': (table_columns | list if sparse else []) if sparse is boolean else sparse,
         'metadata': 'named_struct(\n    ' ~ metadata | join(',\n    ') ~ '\n)' if metadata
             else 'cast(null as struct<stream_position: string>)',
     }, **spark_cdc._before_image(me, before_image)))) }}
+{%- endmacro -%}
+
+{#- The columns that the mask counts, as the call gives them. -#}
+{%- macro _qlik_mask_columns(me, mask_columns) -%}
+    {%- set example = "mask_columns=['order_id', 'status', 'amount']" -%}
+    {%- set is_list = mask_columns is iterable and mask_columns is not string and mask_columns is not mapping -%}
+    {%- if not is_list or not mask_columns or mask_columns | reject('string') | list -%}
+        {{ spark_cdc._stop(
+            me, 'mask_columns is ' ~ mask_columns,
+            'a list of all columns of the source table in its order, or none if the relation has them in this order', example
+        ) }}
+    {%- endif -%}
+    {%- set lower = mask_columns | map('lower') | list -%}
+    {%- for name in lower if name in lower[:loop.index0] -%}
+        {{ spark_cdc._stop(me, 'mask_columns has ' ~ name ~ ' twice', 'each column of the source table once, in its order', example) }}
+    {%- endfor -%}
+    {{ return(mask_columns | list) }}
+{%- endmacro -%}
+
+{#- Stops if the place of a column in the mask is not known. A column that `columns` leaves out has a bit if it is one of the
+    source table, and none if it was added when the rows landed. -#}
+{%- macro _check_qlik_places(me, relation, mask_columns, counted_columns, bits, table_columns) -%}
+    {%- for name in table_columns if name not in bits -%}
+        {{ spark_cdc._stop(
+            me, 'mask_columns has no ' ~ name ~ ', which is in columns', 'all columns of the source table in its order',
+            "mask_columns=['" ~ table_columns | join("', '") ~ "']"
+        ) }}
+    {%- endfor -%}
+    {%- set wanted, left_out = table_columns | map('lower') | list, [] -%}
+    {%- for name in counted_columns if mask_columns is none -%}
+        {%- if name | lower not in wanted -%}
+            {%- do left_out.append(name) -%}
+        {%- elif left_out -%}
+            {{ spark_cdc._stop(
+                me,
+                relation ~ ' has ' ~ left_out[0] ~ ' before ' ~ name ~ ', and columns leaves it out: does the change mask count it?',
+                'mask_columns with all columns of the source table in its order: with ' ~ left_out[0] ~ ' if it is one of them, without it'
+                ~ ' if it was added when the rows landed',
+                "mask_columns=['" ~ counted_columns | reject('in', left_out) | join("', '") ~ "']"
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
 {%- endmacro -%}

@@ -172,7 +172,7 @@ load_events as (
             '.',
             md5(
                 cast(
-                    {{ spark_cdc._key_as_text(key, spec.columns) | indent(20) }}
+                    {{ spark_cdc._key_as_text(key, spec.columns, spec.null_keys) | indent(20) }}
                     as binary
                 )
             )

@@ -1,7 +1,7 @@
 {#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
 {%- macro qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row'
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- for there in (relation, full_load) if there is not none and spark_cdc._is_untold(there) -%}
@@ -9,7 +9,7 @@
     {%- endfor -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
         relation, key, columns, header_prefix, mask_byte_order, header_columns, full_load, full_load_at, qlik_sparse_updates, null_keys,
-        before_image
+        before_image, mask_columns
     ) -%}
     {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}

@@ -34,6 +34,7 @@ class Landed:
     comments: Mapping[str, str] = field(default_factory=dict)
     dfm: Mapping[str, str] = field(default_factory=dict)
     fails: bool = False  # its rows cannot be read
+    partitions: Sequence[str] = ()
 
 
 @dataclass
@@ -60,7 +61,9 @@ class FakeLake:
         table = self.tables[names[0]]
         if query.startswith("describe table"):
             columns = [(n, kind, table.comments.get(n)) for n, kind in table.columns.items()]
-            more = [("", "", ""), ("# Detailed Table Information", "", "")]
+            more = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+            more += [(name, table.columns[name], None) for name in table.partitions]
+            more += [("", "", ""), ("# Detailed Table Information", "", "")]
             return [*columns, *more, ("Location", f"/landing/{names[0]}", "")]
         if any(self.tables[name].fails for name in names):
             raise QueryFailed("[FAILED_READ_FILE] A file cannot be read.")

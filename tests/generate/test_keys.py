@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,59 @@ def test_another_order_of_bytes_is_written(
     assert run(project(tmp_path, ERP), lake) == 0
     assert "mask_byte_order is little" in capsys.readouterr().out
     assert "mask_byte_order='little'" in call_of(tmp_path, "wide__changes")
+
+
+LANDED = {"order_id": "bigint", "line_no": "int", "landed_at": "timestamp", "status": "string"}
+
+
+def landed_in_between(**changes: Any) -> Landed:
+    """A change table of ORDERS to which the landing has added a column before `status`."""
+    return replace(change_table(ORDERS, ["line_no"]), columns={**HEADER, **LANDED}, **changes)
+
+
+def test_masks_do_not_count_what_the_landing_added(tmp_path: Path) -> None:
+    config = f"{ERP}    landing_columns: [landed_at]\n"
+    assert run(project(tmp_path, config), FakeLake({"lines__ct": landed_in_between()})) == 0
+    call = call_of(tmp_path, "lines__changes")
+    assert "key=['line_no']" in call
+    assert "mask_columns=['order_id', 'line_no', 'status']" in call
+    tests = (tmp_path / "models/erp/lines/lines.yml").read_text()
+    assert tests.count("mask_columns: [order_id, line_no, status]") == 2
+    assert "leave_out" not in tests
+
+
+def test_a_landing_column_that_is_not_named_looks_like_a_large_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project(tmp_path, ERP), FakeLake({"lines__ct": landed_in_between()})) == 0
+    said = (
+        "has a bit for status: a large object (see qlik_sparse_updates), or has the landing added"
+    )
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("named", ["landing_columns: [line_no]", "", "given"])
+def test_the_place_of_a_partition_column_has_to_be_given(
+    named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark moves it to the end, so the masks have it elsewhere."""
+    moved = {name: ORDERS[name] for name in ("order_id", "status", "line_no")}
+    landed = change_table(ORDERS, ["order_id", "line_no"])
+    lake = FakeLake(
+        {"lines__ct": replace(landed, columns={**HEADER, **moved}, partitions=["line_no"])}
+    )
+    config = f"{ERP}    {named}\n"
+    if named == "given":
+        given = "{lines: {arguments: {mask_columns: [order_id, line_no, status]}}}"
+        config = f"{ERP}    table_settings: {given}\n"
+    assert run(project(tmp_path, config), lake) == (0 if named == "given" else 1)
+    if named == "given":
+        call = call_of(tmp_path, "lines__changes")
+        assert "key=['order_id', 'line_no']" in call
+        assert "mask_columns=['order_id', 'line_no', 'status']" in call
+    elif not named:
+        said = "it is partitioned by line_no, so its place in the change masks is not known"
+        assert said in capsys.readouterr().out
 
 
 def test_what_inserts_showed_stays_when_they_have_left(

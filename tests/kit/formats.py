@@ -56,7 +56,8 @@ class Case:
     ``cdc_metadata``. ``quarantine``: the reasons, one for each delivery of a bad row.
     ``workload``, ``positions``: given if the raw rows contain everything that the database knows.
     Then the current state follows from the states of the database alone.
-    ``counted``: the relations besides ``raw`` whose rows are in ``raw_counts``.
+    ``counted``: the relations besides ``raw`` whose rows are in ``raw_counts``. ``null_keys``:
+    whether NULL is a value of keys.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Case:
     workload: Workload | None = None
     positions: Mapping[int, Position] = field(default_factory=dict)
     counted: Collection[str] = ()
+    null_keys: bool = False
 
 
 class Written:

@@ -166,7 +166,8 @@ class Project:
         counts = f"spark_cdc.raw_counts('{decoder}', {call})"
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
         changes = f"ref('{case.name}_changes')"
-        self.applied(case.name, case.table, changes, list(case.events), suffixes)
+        events = list(case.events)
+        self.applied(case.name, case.table, changes, events, suffixes, case.null_keys)
         if len(suffixes) > 2:
             for suffix in ("history", "events"):
                 self.as_of(case, suffix)

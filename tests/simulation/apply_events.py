@@ -132,6 +132,7 @@ class _Replay:
         self.was: dict[Key, Row | None] = {}  # the rows of affected keys before this transaction
         self.set_by: dict[Key, Event] = {}  # the last event that set the row of the key
         self.emptied_by: dict[Key, Event] = {}  # the last event after which the key did not exist
+        self.ended: dict[Key, Row] = {}  # the rows that ended in this transaction
 
     def transaction(self, events: Iterable[Event]) -> None:
         self._begin_transaction()
@@ -184,7 +185,11 @@ class _Replay:
         self._set(key, event, under, count=self._counted(key) + 1)
 
     def _stay(self, key: Key, event: Event) -> None:
-        self._set(key, event, self.rows.get(key, {}), count=max(self._counted(key), 1))
+        under = self.rows.get(key, {})
+        # Rule 7: the truncate of a load does not take away what the load does not know.
+        if event["cdc_operation"] == "load" and key not in self.rows and self.was.get(key):
+            under = self.ended[key]
+        self._set(key, event, under, count=max(self._counted(key), 1))
 
     def _depart(self, key: Key, event: Event) -> None:
         counted = self._counted(key)
@@ -216,7 +221,7 @@ class _Replay:
     def _end(self, key: Key, event: Event) -> None:
         self._remember(key)
         self.count[key] = 0
-        del self.rows[key]
+        self.ended[key] = self.rows.pop(key)
         self.emptied_by[key] = event
         _turn(self.event_versions, self.open_event, key, None, event)
 

@@ -45,8 +45,11 @@ class ChangeTable:
             raise Problem(f"no header column change_seq in {there}, …; for example {example}")
         arguments = arguments_of(self.landing, self.names)
         read = in_a_log(source, self.raw)
-        data = {name: read[name] for name in headers.data}
+        data = {n: column for n, column in read.items() if n not in headers.names.values()}
+        if "mask_columns" in arguments.values:
+            data = {name: column for name, column in data.items() if name in headers.data}
         columns, is_declared, left_out = declared(self.landing, self.names, data)
+        self._places(arguments, columns)
         earlier = self.landing.earlier(self.names)
         has_inserts = any(oper == "I" for oper, _, _ in self.found)
         if not has_inserts and earlier.mask_byte_order:
@@ -85,6 +88,23 @@ class ChangeTable:
         )
         return table, evidence, notes
 
+    def _places(self, arguments: Arguments, columns: Columns) -> None:
+        """Write the order of the columns where the relation has another. Raises Problem."""
+        headers = self.headers
+        if "change_mask" not in headers.names or "mask_columns" in arguments.values:
+            return
+        moved = [name for name in headers.data if self.raw[name].is_partition]
+        if moved:
+            raise Problem(
+                f"it is partitioned by {moved[0]}, so its place in the change masks is not known:"
+                " give mask_columns in table_settings, or name it in landing_columns"
+            )
+        own = [name for name in self.raw if name not in headers.names.values()]
+        kept = {name.lower() for name in columns}
+        last = max(place for place, name in enumerate(own) if name.lower() in kept)
+        if len(kept & {name.lower() for name in own[: last + 1]}) < last + 1:
+            arguments.values["mask_columns"] = list(headers.data)
+
     def _of_masks(self, told: masks.Told) -> Evidence:
         if told.key:
             how = f"by the masks of {told.rows:,} deletes"
@@ -104,8 +124,8 @@ class ChangeTable:
             )
         if without:
             notes.append(
-                f"no insert has a bit for {', '.join(without)}: a large object? See"
-                " qlik_sparse_updates"
+                f"no insert has a bit for {', '.join(without)}: a large object (see"
+                " qlik_sparse_updates), or has the landing added a column (see landing_columns)?"
             )
         return notes
 
@@ -147,7 +167,11 @@ def change_tables(landing: Landing) -> Found:
                 continue
             given = {**landing.source.arguments, **landing.source.of(*names).arguments}
             headers = masks.Headers.of(
-                raw, given.get("header_prefix", "header__"), given.get("header_columns")
+                raw,
+                given.get("header_prefix", "header__"),
+                given.get("header_columns"),
+                landing.source.landing_columns,
+                given.get("mask_columns"),
             )
             some[table] = ChangeTable(landing, table, names, raw, headers, [])
         _ask({table: one for table, one in some.items() if isinstance(one, ChangeTable)})

@@ -88,7 +88,13 @@ CHOICES = {
     "datetime": DATETIMES,
 }
 # Arguments whose types matter before dbt checks them.
-ARGUMENTS = {"header_prefix": str, "header_columns": int, "mask_byte_order": str, "table_id": int}
+ARGUMENTS = {
+    "header_prefix": (str, "text"),
+    "header_columns": (int, "number"),
+    "mask_byte_order": (str, "text"),
+    "mask_columns": (list, "list"),
+    "table_id": (int, "number"),
+}
 LISTS = ("tables", "exclude", "build", "landing_columns", "key")
 MAPPINGS = ("arguments", "table_settings", "columns")
 
@@ -174,10 +180,11 @@ class Reader:
             if name not in known:
                 accepted = f"{decoder} takes {', '.join(known)} here"
                 self._fail((*way, name), f"{name} is no such argument: {accepted}", "arguments")
-            kind = ARGUMENTS.get(name)
-            if kind is not None and type(value) is not kind:
-                what = f"{name} is {value!r}, and no {'number' if kind is int else 'text'}"
-                self._fail((*way, name), what, name)
+            kind, word = ARGUMENTS.get(name, (type(value), ""))
+            if type(value) is not kind:
+                self._fail((*way, name), f"{name} is {value!r}, and no {word}", name)
+            if kind is list:
+                self._list((*way, name), value)
             if name in RELATIONS and (not isinstance(value, str) or not value):
                 self._fail((*way, name), f"{name} is no name of a table", "relation argument")
 

@@ -31,7 +31,7 @@ DECODERS = {
     "qlik_change_table": Decoder(
         arguments=(
             *("header_prefix", "mask_byte_order", "header_columns", "qlik_sparse_updates"),
-            *("null_keys", "full_load", "full_load_at", "before_image"),
+            *("null_keys", "full_load", "full_load_at", "before_image", "mask_columns"),
         ),
         inputs=("full_load",),
     ),

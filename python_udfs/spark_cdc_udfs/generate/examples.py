@@ -23,6 +23,7 @@ EXAMPLES = {
     "header_prefix": "arguments: {header_prefix: hdr_}",
     "header_columns": "arguments: {header_columns: 7}",
     "mask_byte_order": "arguments: {mask_byte_order: little}",
+    "mask_columns": "arguments: {mask_columns: [order_id, status, amount]}",
     "table_id": "arguments: {table_id: 7}",
     "relation argument": 'arguments: {snapshot: "{table}"}',
     "table_settings": "table_settings: {orders: {key: [order_id]}}",

@@ -11,10 +11,11 @@ from spark_cdc_udfs.lake.queries import Lake, QueryFailed, quoted, table_name
 
 @dataclass(frozen=True)
 class Column:
-    """The Spark SQL type of a column, and its comment ('' if it has none)."""
+    """The Spark SQL type of a column, its comment ('' if it has none), and its part in folders."""
 
     type: str
     comment: str = ""
+    is_partition: bool = False
 
 
 Columns = Mapping[str, Column]
@@ -37,10 +38,12 @@ def columns_in(lake: Lake, schema: str, table: str) -> dict[str, Column]:
     Raises QueryFailed if it cannot be read.
     """
     found: dict[str, Column] = {}
+    are_partitions = False
     for name, kind, comment, *_ in lake.rows(f"describe table {table_name(schema, table)}"):
-        if not name or str(name).startswith("# "):
-            break  # partition columns follow, which are columns above as well
-        found[str(name)] = Column(str(kind), str(comment or ""))
+        # partition columns follow the others, and are columns above as well
+        are_partitions = are_partitions or not name or str(name).startswith("# ")
+        if not are_partitions or str(name) in found:
+            found[str(name)] = Column(str(kind), str(comment or ""), are_partitions)
     cut = [name for name, column in found.items() if " more fields" in column.type]
     for name in cut:  # a wide struct, which `describe` shortens
         query = f"select any_value(typeof({quoted(name)})) from {table_name(schema, table)}"

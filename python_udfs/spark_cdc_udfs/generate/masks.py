@@ -24,16 +24,23 @@ LETTERS = {
 
 @dataclass(frozen=True)
 class Headers:
-    """The header columns of a change table, and its data columns in their order."""
+    """The header columns of a change table, and its data columns in the order of the masks."""
 
     names: Mapping[str, str]  # by the name without the prefix, in lower case
-    data: tuple[str, ...]
+    data: tuple[str, ...]  # without columns that the landing added
     counted: int  # by the mask
     mask_is_binary: bool
 
     @classmethod
-    def of(cls, columns: Columns, prefix: str, counted: int | None) -> Headers:
-        """Tell header columns from data columns as the macro does."""
+    def of(
+        cls,
+        columns: Columns,
+        prefix: str,
+        counted: int | None,
+        landed: Iterable[str] = (),
+        order: Iterable[str] | None = None,
+    ) -> Headers:
+        """Tell header columns from data columns as the macro does; `order` is `mask_columns`."""
         names: dict[str, str] = {}
         data: list[str] = []
         before = 0
@@ -46,6 +53,11 @@ class Headers:
                 before += not data
             else:
                 data.append(name)
+        not_counted = {name.lower() for name in landed}
+        data = [name for name in data if name.lower() not in not_counted]
+        if order is not None:
+            there = {name.lower(): name for name in data}
+            data = [there.get(name.lower(), name) for name in order]
         mask = names.get("change_mask")
         is_binary = mask is not None and columns[mask].type.lower() == "binary"
         return cls(names, tuple(data), counted or before, is_binary)

@@ -121,7 +121,7 @@ def source_table(table: Table) -> str:
         layout: dict[str, Any] = {}
         if table.is_declared:
             layout["columns"] = {name: column.type for name, column in table.columns.items()}
-        for name in ("header_prefix", "mask_byte_order", "header_columns"):
+        for name in ("header_prefix", "mask_byte_order", "header_columns", "mask_columns"):
             if name in table.arguments:
                 layout[name] = table.arguments[name]
         left_out = {"leave_out": list(table.without_bit)} if table.without_bit else {}

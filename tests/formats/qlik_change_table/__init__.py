@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from kit.formats import Case, Deliveries, Format, Relation, raw_counts, without_metadata
@@ -12,6 +13,7 @@ from kit.landing import batches
 from simulation import database
 
 from formats.qlik_change_table import generic_tests, loads, vector_units, writer
+from formats.qlik_change_table.loads import Shape
 from formats.qlik_change_table.writer import Delivery, Layout
 
 DECODER = "qlik_change_table"
@@ -110,14 +112,16 @@ def cases(seed: int) -> Iterator[Case]:
     entangled = {key for (key, _), times in touched.items() if times > 1}
     assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
     yield plain
-    yield loaded_case(seed, "loaded", database.ORDERS, ["order_id", "amount"])
-    yield loaded_case(seed, "loaded_positions", database.POSITIONS, [])
+    yield loaded_case(seed, "loaded", database.ORDERS, Shape(as_text=["order_id", "amount"]))
+    yield loaded_case(seed, "loaded_positions", database.POSITIONS, Shape(lacks=["quantity"]))
+    yield loaded_case(seed, "loaded_nulls", database.POSITIONS, SOME_NULLS)
 
 
 LOADED = ", full_load={full_load}, full_load_at='load_time'"
+SOME_NULLS = Shape(nulls={"warehouse": "k0", "day": date(2024, 1, 2)})
 
 
-def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str]) -> Case:
+def loaded_case(seed: int, name: str, table: database.Table, shape: Shape) -> Case:
     """A change table with three full loads. Between two of them changes are lost."""
     rng = random.Random(f"{seed} {name}")
     delivery = Delivery(duplicates=0.1, shuffle=True)
@@ -127,10 +131,14 @@ def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str])
         return workload, writer.write(workload, rng, delivery=delivery)
 
     workload, written = loads.with_moments(make)
-    made = loads.write(workload, written, rng, as_text=as_text)
+    made = loads.write(workload, written, rng, shape=shape)
     lost, _ = loads.lost_between(workload, written, made[1], made[2])
-    rows = [row for row in written.rows if row["header__change_seq"] not in lost]
-    events = [one for one in written.events if one["cdc_sequence"] not in lost]
+    rows = [shape.nulled(row) for row in written.rows if row["header__change_seq"] not in lost]
+    events = [
+        shape.nulled(one) | {"cdc_before": one["cdc_before"] and shape.nulled(one["cdc_before"])}
+        for one in written.events
+        if one["cdc_sequence"] not in lost
+    ]
     loaded = [row for load in made for row in load.rows]
     quarantine = [reason for load in made for reason in load.quarantine]
     return Case(
@@ -138,9 +146,9 @@ def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str])
         table=table,
         relations={
             "raw": Relation(written.columns, rows),
-            "full_load": Relation(loads.columns_of(table, as_text), loaded),
+            "full_load": Relation(shape.columns(table), loaded),
         },
-        arguments=f"key={list(table.key)}{LOADED}",
+        arguments=f"key={list(table.key)}{LOADED}{', null_keys=true' if shape.nulls else ''}",
         events=[
             without_metadata(one)
             for one in [*events, *(event for load in made for event in load.events)]
@@ -148,6 +156,7 @@ def loaded_case(seed: int, name: str, table: database.Table, as_text: list[str])
         quarantine=quarantine,
         raw_counts=raw_counts(len(rows) + len(loaded), len(quarantine)),
         counted=("full_load",),
+        null_keys=bool(shape.nulls),
     )
 
 
@@ -166,13 +175,14 @@ def deliveries(rng: random.Random) -> Deliveries:
         return workload, writer.write(workload, rng, layout, delivery)
 
     workload, written = loads.with_moments(make)
-    first, second, third = loads.write(workload, written, rng)
+    shape = rng.choice((Shape(), Shape(lacks=table.attributes[:1])))
+    first, second, third = loads.write(workload, written, rng, shape=shape)
     # the first load arrives late, and has a repeated row; the third one in two parts
     landed = [second.rows, first.rows + first.rows[:1] + third.rows[:-4], third.rows[-4:]]
     return Deliveries(
         name="change_table",
         table=table,
-        columns={"raw": written.columns, "full_load": loads.columns_of(table)},
+        columns={"raw": written.columns, "full_load": shape.columns(table)},
         arguments=f"key={list(table.key)}{LOADED}",
         batches=[
             {"raw": list(map(dict, part)), "full_load": list(map(dict, loaded))}
@@ -188,6 +198,7 @@ TABLE: dict[str, str | None] = {"id": "bigint", "note": "string"}
 
 DECLARED: dict[str, dict[str, str | None]] = {
     "ct": HEADERS | TABLE,
+    "masked": HEADERS | {"header__change_mask": "string", "at": "timestamp"} | TABLE,
     "undeclared": {},
     "untyped": HEADERS | {"id": None},
     "reserved": HEADERS | TABLE | {"CDC_note": "string"},
@@ -228,6 +239,13 @@ WRONG_CALLS = [
     ("ct, key=['id'], header_columns=0", "header_columns is 0"),
     ("ct, key=['id'], header_columns='7'", "header_columns is 7"),
     ("ct, key=['id'], header_columns=true", "header_columns is True"),
+    ("ct, key=['id'], mask_columns='id'", "mask_columns is id"),
+    ("ct, key=['id'], mask_columns=[]", "mask_columns is []"),
+    ("ct, key=['id'], mask_columns=['id', 7]", "mask_columns is ['id', 7]"),
+    ("ct, key=['id'], mask_columns=['id', 'ID']", "mask_columns has id twice"),
+    ("ct, key=['id'], mask_columns=['note']", "key names the column id"),
+    ("masked, ['id'], {'id': 'int', 'note': 'int'}", "has at before id, and columns leaves it out"),
+    ("masked, ['id'], {'id': 'int'}, mask_columns=['note']", "mask_columns has no id, which is in"),
     ("ct, key=['id'], header_prefix=none", "header_prefix is None"),
     ("ct, key=['id'], header_prefix=''", "header_prefix is '' and header_columns is none"),
     ("ct, key=['id'], header_prefix='hdr_'", "has no column hdr_change_seq"),

@@ -26,6 +26,7 @@ from simulation.database import (
 from formats.qlik_change_table.writer import (
     BAD_ROWS,
     HEADER_TYPES,
+    METADATA,
     ChangeTable,
     Delivery,
     Layout,
@@ -218,11 +219,14 @@ def read_back(
         else:
             by_place[sequence, operation == "B"].append(row)
     usable: dict[tuple[str, bool], tuple[Row, list[Row]]] = {}
+    informing = [layout.prefix + name for name in METADATA if name in layout.header]
     for place, rows in by_place.items():  # rule 12
-        if any(row != rows[0] for row in rows):
+        changes = [{n: v for n, v in row.items() if n not in informing} for row in rows]
+        if any(change != changes[0] for change in changes):
             quarantine += [("sequence_conflict", row) for row in rows]
         else:
-            usable[place] = rows[0], rows
+            least = min(rows, key=lambda row: [row[name] for name in informing])
+            usable[place] = least, rows
     for (sequence, is_before), (row, rows) in list(usable.items()):
         reason = None if is_before else _bad_row(row, source, layout)
         if reason:

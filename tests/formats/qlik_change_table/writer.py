@@ -41,6 +41,7 @@ WORDS = {
     "truncate": "TRUNCATE",
 }
 METADATA = ("stream_position", "timestamp", "partition_name")
+"""The header columns that only inform; a row with the least of them in this order is the event."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ class Delivery:
     ``interleave``: which neighbouring transactions of one time part mix in change_seq. With
     ``none`` they do not. With ``disjoint`` only transactions without a common key do, as locks
     would have it. With ``any`` change_seq alone does not order the changes of a key; the first to
-    begin committed first. ``duplicates``: the share of rows that are delivered once more.
+    begin committed first. ``duplicates``: the share of rows that are delivered once more, half of
+    them with other values in what only informs.
     ``shuffle``: the rows arrive in any order. ``bad_rows``: how many malformed cases of each kind
     of :data:`BAD_ROWS` are added; see also :func:`possible_bad_rows`.
     """
@@ -159,7 +161,7 @@ def write(
         BAD_ROWS[kind][0](writer)
     delivered = writer.raw
     again = [one for one in delivered if rng.random() < delivery.duplicates]
-    delivered = delivered + [_Raw(dict(one.row), one.reason) for one in again]
+    delivered = delivered + [_Raw(writer.copied(one.row), one.reason) for one in again]
     if delivery.shuffle:
         rng.shuffle(delivered)
     return ChangeTable(
@@ -397,6 +399,23 @@ class _Writer:
             **{prefix + name: content[name] for name in self.layout.header_columns},
             **{name: values.get(name) for name in self.columns},
         }
+
+    def copied(self, row: Row) -> Row:
+        """The row as a restarted task delivers it again; the first one stays the least."""
+        there = [name for name in METADATA if name in self.layout.header]
+        row = dict(row)
+        if not there or self.rng.random() < 0.5:
+            return row
+        first = self.rng.choice(there)
+        for name in there[there.index(first) :]:
+            column = self.layout.prefix + name
+            if name == "timestamp":
+                row[column] += timedelta(hours=1 if name == first else -1)
+            elif name == first:
+                row[column] += "+"
+            else:
+                row[column] = ""
+        return row
 
     def _mask(self, operation: str, columns: Iterable[str] | None) -> str | bytes | None:
         if operation in ("before", "truncate", "delete") and self.layout.mask_varied:
