@@ -62,7 +62,7 @@ class FakeLake:
         if query.startswith("describe table"):
             columns = [(n, kind, table.comments.get(n)) for n, kind in table.columns.items()]
             more = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
-            more += [(name, table.columns[name], None) for name in table.partitions]
+            more += [(name, table.columns[name], "") for name in table.partitions]
             more += [("", "", ""), ("# Detailed Table Information", "", "")]
             return [*columns, *more, ("Location", f"/landing/{names[0]}", "")]
         if any(self.tables[name].fails for name in names):

@@ -31,7 +31,7 @@ def test_history_equals_the_database_at_each_load_and_captured_commit(
     events += [event for load in made for event in load.events]
     versions = apply_events.history(events, list(table.key))
 
-    def state_at(sequence: str) -> dict[object, object]:
+    def state_at(sequence: str) -> dict[database.Key, database.Values]:
         return {
             table.key_of(row): {name: row[name] for name in table.columns}
             for row in versions
