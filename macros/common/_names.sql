@@ -4,8 +4,9 @@
     `{{ name | replace('`', '``') }}`
 {%- endmacro -%}
 
+{#- A text as a literal. Spark replaces ${…} in whole statements, so data could show the server's environment. -#}
 {%- macro _literal(text) -%}
-    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
+    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") | replace('${', '\\u0024{') }}'
 {%- endmacro -%}
 
 {#- "`a`, `b`", with `prefix` before each name (a table alias with its dot, or nothing). -#}
@@ -97,6 +98,12 @@ named_struct(
 {#- Stops for columns that a table of change data cannot have: reserved names, no type, types without equality. It also stops
     for names in `there`, the columns of its relation, that cannot be written in laid-out SQL. -#}
 {%- macro _check_table_columns(macro_name, columns, there, example) -%}
+    {%- for name in there if '${' in name -%}
+        {{ spark_cdc._stop(
+            macro_name, 'Spark would replace a part of the name of the column ' ~ name, 'names without ${: rename it in a view',
+            'create view orders_renamed (order_id, order_no) as select * from …'
+        ) }}
+    {%- endfor -%}
     {%- for name in there if '\n' in name or '\r' in name -%}
         {{ spark_cdc._stop(
             macro_name, 'there is a line break in the name of the column ' ~ tojson(name), 'names without a line break: rename it in a view',

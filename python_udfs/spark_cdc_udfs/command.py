@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.errors import Failure, printable
 from spark_cdc_udfs.generate import command as generate
 from spark_cdc_udfs.health import command as health
 from spark_cdc_udfs.server import command as server
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return RUN[arguments.command](arguments)
     except Failure as error:
-        print(f"spark-cdc {arguments.command}: {error}", file=sys.stderr)
+        print(f"spark-cdc {arguments.command}: {printable(str(error))}", file=sys.stderr)
         return COULD_NOT_RUN
 
 

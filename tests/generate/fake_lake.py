@@ -111,9 +111,13 @@ def change_table(
     deletes: int = 2,
     order: str = "big",
     comments: Mapping[str, str] | None = None,
+    landed: str = "",
 ) -> Landed:
-    """Make a change table with an insert, and deletes whose masks tell the key."""
-    names = list(columns)
+    """Make a change table with an insert, and deletes whose masks tell the key.
+
+    No mask counts the column `landed`.
+    """
+    names = [name for name in columns if name != landed]
     everything = mask_of(range(len(names)), order=order)
     of_key = mask_of([names.index(name) for name in key], order=order)
     rows = [{"header__change_oper": "I", "header__change_mask": everything}]

@@ -102,6 +102,38 @@ def test_names_that_dbt_would_render_are_refused(
     assert {path.split("/")[2] for path in written(tmp_path)} == {"orders"}
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "${env:HOME}"])
+def test_a_name_that_cannot_be_a_model_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert run(project(tmp_path, ERP), lake("orders__ct", f"{name}__ct")) == 1
+    assert ": not written: " in capsys.readouterr().out
+    assert {path.split("/")[2] for path in written(tmp_path)} == {"orders"}
+
+
+@pytest.mark.parametrize("other", ["ORDERS-1__ct", "orders_1__history"])
+def test_tables_that_would_have_one_model_do_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    """Their files stay as they are: names can be data."""
+    assert run(project(tmp_path, ERP), lake("orders_1__ct")) == 0
+    before = written(tmp_path)
+    assert run(tmp_path, lake("orders_1__ct", other, "lines__ct")) == 1
+    said = capsys.readouterr().out
+    assert said.count("would both have the model orders_1") == 2
+    after = written(tmp_path)
+    assert {path: after[path] for path in before} == before
+    assert {path.split("/")[2] for path in after} == {"lines", "orders_1"}
+
+
+def test_names_cannot_control_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project(tmp_path, ERP), lake("orders__ct", "a\x1b[2Jb__ct")) == 1
+    said = capsys.readouterr().out
+    assert "\x1b" not in said and "\\x1b[2Jb__ct" in said
+
+
 def test_names_of_models_have_letters_that_spark_accepts(tmp_path: Path) -> None:
     assert run(project(tmp_path, ERP), lake("Größe__ct")) == 0
     assert {path.split("/")[2] for path in written(tmp_path)} == {"gr__e"}
@@ -134,7 +166,7 @@ def test_columns_that_settings_leave_out_are_told(
         "    table_settings: {orders: {columns: {id: int}}}\n    landing_columns: [landed_at]\n"
     )
     columns = {"id": "string", "status": "string", "Amount": "string", "landed_at": "string"}
-    there = FakeLake({"orders__ct": change_table(columns, ["id"])})
+    there = FakeLake({"orders__ct": change_table(columns, ["id"], landed="landed_at")})
     assert run(project(tmp_path, ERP + settings), there) == 0
     said = capsys.readouterr().out
     assert "not in columns of table_settings, so left out: status, Amount" in said

@@ -359,6 +359,18 @@ def metadata(table: str, at: str, *columns: tuple[str, str, int], version: int =
     return json.dumps({"magic": "atMSG", "type": "MD", "message": content})
 
 
+@pytest.mark.parametrize("name", ["ordinal", "precision", "scale", "primaryKeyPosition"])
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1e999", "NaN", "1.5", "true", '"x"', "[1]", "9" * 5000]
+)
+def test_a_number_that_is_none_is_a_message_that_cannot_be_read(name: str, number: str) -> None:
+    text = metadata("CUST", "2024-01-01", ("ID", "NUMERIC", 1))
+    value = {"ordinal": 1, "precision": 12, "scale": 2, "primaryKeyPosition": 1}[name]
+    text = text.replace(f'"{name}": {value}', f'"{name}": {number}').encode().hex()
+    told, unread = qlik.read_metadata([(text, None)], "timestamp")
+    assert (told, unread) == ({}, 1)
+
+
 KAFKA = """
 sources:
   - name: kafka

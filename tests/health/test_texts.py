@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from spark_cdc_udfs.errors import printable
 from spark_cdc_udfs.health import texts
 
 
@@ -80,4 +81,4 @@ def test_other_words_are_no_durations(text: str) -> None:
 
 
 def test_a_terminal_gets_no_control_characters() -> None:
-    assert texts.printable("é\x1b[2J\n\u202e\ud800") == "é\\x1b[2J\\n\\u202e\\ud800"
+    assert printable("é\x1b[2J\n\u202e\ud800") == "é\\x1b[2J\\n\\u202e\\ud800"

@@ -610,9 +610,11 @@ def test_dbt_session_takes_directory_and_format_from_the_environment(
 def test_directory_of_another_user_gets_one_line(
     home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its files could name any process of this user as the server."""
     monkeypatch.setattr(os, "geteuid", lambda: home.root.stat().st_uid + 1)
-    assert server.main(["start", "--dir", str(home.root)]) == 1
-    assert f"{home.root} belongs to another user" in one_line(capsys.readouterr().err)
+    for command in ("start", "status", "stop"):
+        assert server.main([command, "--dir", str(home.root)]) == 1
+        assert f"{home.root} belongs to another user" in one_line(capsys.readouterr().err)
 
 
 def test_stale_state_is_cleared_and_its_number_left_alone(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
+from spark_cdc_udfs.errors import printable
 from spark_cdc_udfs.generate import files
 from spark_cdc_udfs.generate.clashes import check_names
 from spark_cdc_udfs.generate.config import NAME, read_config
@@ -51,8 +52,9 @@ def run(arguments: argparse.Namespace, connect: Connect = connected) -> int:
     changes = files.plan(folder, project.files, folders, project.protected)
     check_names(folder, folders, project.files, changes)
     is_dry = arguments.dry_run or arguments.check
-    for line in told(project, changes, is_dry):
-        print(line)
+    for text in told(project, changes, is_dry):
+        for line in text.split("\n"):
+            print(printable(line))
     if not is_dry:
         files.apply(folder, changes)
     would_change = any(change.what != KEEP for change in changes)

@@ -46,8 +46,10 @@ def find(landing: Landing) -> Iterator[tuple[Table | None, Report]]:
         try:
             table, told, notes = draft()
             shared = table.shared
-            check_names(*names, table.landed, *table.raw, *(c.type for c in table.raw.values()))
-            check_names(*table.columns)
+            check_names(
+                name, *names, table.landed, *table.raw, *(c.type for c in table.raw.values())
+            )
+            check_names(name, *table.columns)
             check_columns(table.columns)
             notes = [*notes, *_of_watermark(landing, table)]
             key, how, more = landing.key(names, table.columns, told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +20,7 @@ from spark_cdc_udfs.generate.lake import Columns
 from spark_cdc_udfs.generate.models import sql_files
 from spark_cdc_udfs.generate.properties import shared_file, table_file
 from spark_cdc_udfs.generate.raw_logs import models_of_source
-from spark_cdc_udfs.generate.tables import Landing, Report, ending_of
+from spark_cdc_udfs.generate.tables import Landing, Report, Table, ending_of
 from spark_cdc_udfs.lake.queries import Lake
 
 
@@ -72,7 +72,7 @@ def generate(config: Config, lake: Lake, folder: Path) -> Project:
 def add_source(project: Project, landing: Landing) -> None:
     """Add the tables of a source. Raises Failure."""
     source = landing.source
-    found = list(find(landing))
+    found = apart(list(find(landing)))
     tables = [table for table, _ in found if table is not None]
     reports = [report for _, report in found]
     shared: dict[str, Columns] = {}
@@ -91,6 +91,32 @@ def add_source(project: Project, landing: Landing) -> None:
     named = {name.lower() for one in reports for name in one.names}
     unused = [name for name in source.table_settings if name.lower() not in named]
     project.notes += [f"{source.name}: table_settings names {n}: no such table" for n in unused]
+
+
+def apart(found: list[tuple[Table | None, Report]]) -> list[tuple[Table | None, Report]]:
+    """Leave out the tables of a source whose models would have one name.
+
+    Names of tables can be data. So such tables have a problem, and the others are written.
+    """
+    owners: dict[str, list[Report]] = {}
+    for table, report in found:
+        for path in sql_files(table) if table else ():
+            owners.setdefault(path.stem.lower(), []).append(report)
+    problems = {
+        id(
+            report
+        ): f"{' and '.join(one.names[-1] for one in some)} would both have the model {model};"
+        " leave one of them out (exclude)"
+        for model, some in owners.items()
+        if len(some) > 1
+        for report in some
+    }
+    return [
+        (None, replace(report, problem=problems[id(report)]))
+        if id(report) in problems
+        else (table, report)
+        for table, report in found
+    ]
 
 
 def keep_unknown(project: Project, landing: Landing, reports: Iterable[Report]) -> None:

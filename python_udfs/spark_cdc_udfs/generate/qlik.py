@@ -59,7 +59,7 @@ def spark_type(told: Mapping[str, Any], datetime: str) -> tuple[str, str]:
     if name != "NUMERIC":
         known = TYPES.get(name)
         return (known, "") if known else ("string", f"type {name or 'missing'} is taken as string")
-    precision, scale = (int(member(told, one) or 0) for one in ("precision", "scale"))
+    precision, scale = (whole(told, one) for one in ("precision", "scale"))
     if 0 < precision <= DIGITS and 0 <= scale <= precision:
         return f"decimal({precision},{scale})", ""
     return "string", f"NUMERIC with precision {precision} and scale {scale} is taken as string"
@@ -75,6 +75,16 @@ def member(of: Any, name: str) -> Any:
     return found[0] if len(found) == 1 else None
 
 
+def whole(of: Any, name: str) -> int:
+    """Give a member that is a whole number; 0 if it is missing. Raises ValueError."""
+    value = member(of, name)
+    if value is None or value == "":
+        return 0
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{name} is {value}")
+    return int(value)
+
+
 def table_of(columns: Sequence[tuple[str, Any]], position: str, datetime: str) -> Told | None:
     """Read the columns of a table, each a name and a JSON object.
 
@@ -85,7 +95,7 @@ def table_of(columns: Sequence[tuple[str, Any]], position: str, datetime: str) -
     for name, told in columns:
         try:
             kind, note = spark_type(told, datetime)
-            place = int(member(told, position) or 0)
+            place = whole(told, position)
         except (TypeError, ValueError):
             return None
         types[name] = kind
@@ -151,9 +161,9 @@ def version_of(
     if listed is None and member(content, "dataSchema"):
         return ("", 0), Told({}, (), schema, table)
     try:
-        ordered = sorted(listed.items(), key=lambda one: int(member(one[1], "ordinal")))
+        ordered = sorted(listed.items(), key=lambda one: whole(one[1], "ordinal"))
         written_at = str(at or member(lineage, "timestamp") or "")
-        order = (written_at, int(member(lineage, "tableVersion") or 0))
+        order = (written_at, whole(lineage, "tableVersion"))
     except (AttributeError, TypeError, ValueError):
         return None
     told = table_of(ordered, "primaryKeyPosition", datetime)

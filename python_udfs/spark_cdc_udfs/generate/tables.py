@@ -176,6 +176,9 @@ def chosen(source: Source, names: Iterable[str]) -> dict[str, str]:
     return {name: ending for name, ending in endings.items() if ending is not None}
 
 
+LONGEST = 200  # characters of a table's name
+
+
 def base_name(landed: str, ending: str) -> str:
     """Give the name of a table without its ending, as the name of a dbt model can be."""
     name = landed.lower()
@@ -188,9 +191,16 @@ def base_name(landed: str, ending: str) -> str:
     return re.sub(r"[^a-z0-9_]", "_", name)
 
 
-def check_names(*names: str) -> None:
-    """Raise Problem for a name that dbt would read as Jinja, or that has a line break."""
-    for name in names:
+def check_names(model: str, *names: str) -> None:
+    """Raise Problem for a name that dbt or Spark would not take as it is.
+
+    `model` is the name of the models, which have endings: files and relations of that name.
+    """
+    if len(model) > LONGEST:
+        raise Problem(f"its name has {len(model)} characters, and models have at most {LONGEST}")
+    for name in (model, *names):
+        if "${" in name:
+            raise Problem(f"Spark would replace a part of the name {name!r}; rename it in a view")
         if re.search(r"\{[{%#]|[#%}]\}|[\x00-\x1f\x7f\u2028\u2029]", name):
             raise Problem(f"the name {name!r} cannot be written for dbt; rename it in a view")
 

@@ -166,7 +166,9 @@ def write(path: Path, text: str) -> None:
         raise Failure(f"{path} is a folder; for example: --html health.html")
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.write_text(text, encoding="utf-8")
+        # raw rows are in it: only for this user
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode())
         part.replace(path)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror}") from error

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from spark_cdc_udfs.errors import printable
 from spark_cdc_udfs.health.rows import Table
 from spark_cdc_udfs.health.severity import OK, STATUSES, Limits, newest_check, worst_first
-from spark_cdc_udfs.health.texts import NOT_KNOWN, age, printable, time
+from spark_cdc_udfs.health.texts import NOT_KNOWN, age, time
 
 TABLES = 20
 

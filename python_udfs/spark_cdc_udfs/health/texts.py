@@ -67,11 +67,6 @@ def age(seconds: int | None, now: int) -> str:
     return f"{duration(now - seconds)} ago" if seconds <= now else f"in {duration(seconds - now)}"
 
 
-def printable(text: str) -> str:
-    """Write a text for a terminal: characters that could control it are escaped."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
 def seconds_of(text: str) -> int:
     """Read a duration such as `90s`, `15m`, `6h` or `2d`. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)

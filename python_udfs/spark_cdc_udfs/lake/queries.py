@@ -30,7 +30,8 @@ def quoted(name: str) -> str:
 
 def literal(text: str) -> str:
     """Write a text as a literal of Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    text = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + text.replace("${", "\\u0024{") + "'"  # Spark replaces ${…} in statements
 
 
 def table_name(schema: str, table: str) -> str:

@@ -112,6 +112,11 @@ class Home:
         except OSError as error:
             raise Failure(f"cannot write to {self.root}: {error.strerror}") from error
 
+    def check(self) -> None:
+        """Raise Failure if another user could have written what the files here say."""
+        if self.root.is_dir():
+            check_private(self.root)
+
     def read(self) -> Server | None:
         """Return the contents of `server.json`; None if it does not exist or is incomplete."""
         try:

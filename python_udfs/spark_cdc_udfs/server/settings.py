@@ -195,6 +195,8 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(home.warehouse),
         "spark.sql.session.timeZone": "UTC",
+        # Otherwise a text of the data in a statement shows the environment: ${env:HOME}.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
         "spark.sql.adaptive.enabled": "true",
         # Joins by hash, without a sort, if both sides are large but a part of one fits into memory:

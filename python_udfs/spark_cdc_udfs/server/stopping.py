@@ -17,7 +17,8 @@ NOT_RUNNING = 3  # as the status of a stopped service in the Linux Standard Base
 
 
 def status(home: Home) -> int:
-    """Print one line about the server of `home` and return the exit status."""
+    """Print one line about the server of `home` and return the exit status. Raises Failure."""
+    home.check()
     server = home.read()
     log = f"; log: {home.log}" if home.log.exists() else ""
     if not held(home.lock):
@@ -50,6 +51,7 @@ def stop(home: Home) -> None:
         # Another server may have been started in the directory since.
         return not alive() or home.read() not in (server, None)
 
+    home.check()
     if not alive():
         say(f"no server runs in {home.root}")
         return
