@@ -156,18 +156,27 @@ parts as (
 )
 {%- endmacro -%}
 
-{#- The rows of a run, split into arrays in which no column occurs twice. -#}
+{#- The rows of a run, split into arrays in which no column occurs twice. They are split in blocks: Spark copies an array to
+    append to it, so one array for a run of many thousand rows would take hours. -#}
 {%- macro _netiq_split() -%}
 aggregate(
-    slice(runs.cdc_rows, 2, size(runs.cdc_rows)),
+    transform(
+        sequence(2, size(runs.cdc_rows), 256),
+        first -> slice(runs.cdc_rows, first, 256)
+    ),
     named_struct(
         'done', slice(array(runs.cdc_rows), 1, 0),
         'open', slice(runs.cdc_rows, 1, 1)
     ),
-    (state, one) -> if(
-        exists(state.open, other -> other.cdc_column = one.cdc_column),
-        named_struct('done', array_append(state.done, state.open), 'open', array(one)),
-        named_struct('done', state.done, 'open', array_append(state.open, one))
+    (before, block) -> aggregate(
+        block,
+        named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', before.open),
+        (state, one) -> if(
+            exists(state.open, other -> other.cdc_column = one.cdc_column),
+            named_struct('done', array_append(state.done, state.open), 'open', array(one)),
+            named_struct('done', state.done, 'open', array_append(state.open, one))
+        ),
+        state -> named_struct('done', concat(before.done, state.done), 'open', state.open)
     ),
     state -> array_append(state.done, state.open)
 )
