@@ -269,10 +269,10 @@ def demo(checkout: Path) -> Path:
 
 
 def told(demo: Path) -> list[str]:
-    """What the server was told to do since the last call."""
+    """What the server was told to do since the last call, without settings of Spark."""
     lines = (demo / "told").read_text().splitlines()
     (demo / "told").unlink()
-    return lines
+    return [line.partition(" --conf ")[0] for line in lines]
 
 
 @pytest.mark.parametrize("within", ["pip", "dbt"])
@@ -300,7 +300,7 @@ def test_demo_that_was_interrupted_runs_again(demo: Path, number: signal.Signals
         _, said = process.communicate(timeout=60)
     assert process.returncode != 0
     if number != signal.SIGKILL:
-        assert said.splitlines()[0] == "interrupted: run make demo again"
+        assert "interrupted: run make demo again" in said.splitlines()
     program(demo.parent / "bin" / "dbt", *DOCUMENTED)
     done = run(demo, "make", "demo", python)
     assert (done.returncode, done.stderr) == (0, "")
