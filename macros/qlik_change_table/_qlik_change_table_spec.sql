@@ -155,8 +155,10 @@
         ) }}
     {%- endif -%}
     {%- set lower = mask_columns | map('lower') | list -%}
-    {%- for name in lower if name in lower[:loop.index0] -%}
-        {{ spark_cdc._stop(me, 'mask_columns has ' ~ name ~ ' twice', 'each column of the source table once, in its order', example) }}
+    {%- for name in lower -%}
+        {%- if name in lower[:loop.index0] -%}
+            {{ spark_cdc._stop(me, 'mask_columns has ' ~ name ~ ' twice', 'each column of the source table once, in its order', example) }}
+        {%- endif -%}
     {%- endfor -%}
     {{ return(mask_columns | list) }}
 {%- endmacro -%}
