@@ -1,6 +1,7 @@
 """Who gets an answer from a server: whoever knows its token, or what its user has set up instead.
 
-Each start makes a token, in a file that only its user can read. Clients give it as the password.
+Each start makes a token, unless the environment has one. It is in a file that only its user can
+read, and clients give it as the password.
 Spark has no such authenticator, but loads a class that is one. The Java compiler that Spark uses
 for its own generated code compiles it.
 """
@@ -20,6 +21,7 @@ from spark_cdc_udfs.server.directory import Home, Server, held
 # dbt keeps a variable of this name out of its logs.
 PASSWORD = "DBT_ENV_SECRET_SPARK_CDC_TOKEN"
 USER = "SPARK_CDC_USER"
+SHORTEST = 12
 
 AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
 TLS = "spark.hadoop.hive.server2.use.SSL"
@@ -53,11 +55,17 @@ def settings(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_token(home: Home) -> None:
-    """Write a new token. The caller owns the directory."""
+    """Write a new token, or the user's own from the environment. The caller owns the directory.
+
+    Raises Failure if the user's own is too short.
+    """
+    token = os.environ.get(PASSWORD) or secrets.token_urlsafe(32)
+    if len(token) < SHORTEST:
+        raise Failure(f"{PASSWORD} has fewer than {SHORTEST} characters")
     home.token.unlink(missing_ok=True)
     descriptor = os.open(home.token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(32))
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(token)
 
 
 def compile_authenticator(gateway: Any, home: Home) -> None:
@@ -76,7 +84,7 @@ def login(home: Home, server: Server) -> Login:
     """Return what this user gives `server`: its token, or the environment's user and password."""
     if server.has_token:
         try:
-            return Login("spark_cdc", home.token.read_text(encoding="ascii"), server.is_tls)
+            return Login("spark_cdc", home.token.read_text(encoding="utf-8"), server.is_tls)
         except OSError as error:
             raise Failure(f"{home.token} cannot be read: {error.strerror}") from error
     password = os.environ.get(PASSWORD, "-")  # it must not be empty, also where nobody checks it
