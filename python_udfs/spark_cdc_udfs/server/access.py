@@ -9,6 +9,7 @@ for its own generated code compiles it.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 from collections.abc import Mapping
@@ -21,7 +22,6 @@ from spark_cdc_udfs.server.directory import Home, Server, held
 # dbt keeps a variable of this name out of its logs.
 PASSWORD = "DBT_ENV_SECRET_SPARK_CDC_TOKEN"
 USER = "SPARK_CDC_USER"
-SHORTEST = 12
 
 AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
 TLS = "spark.hadoop.hive.server2.use.SSL"
@@ -57,11 +57,11 @@ def settings(conf: Mapping[str, str]) -> dict[str, str]:
 def make_token(home: Home) -> None:
     """Write a new token, or the user's own from the environment. The caller owns the directory.
 
-    Raises Failure if the user's own is too short.
+    Raises Failure if the user's own is too short, or if Hive's server could not compare it.
     """
     token = os.environ.get(PASSWORD) or secrets.token_urlsafe(32)
-    if len(token) < SHORTEST:
-        raise Failure(f"{PASSWORD} has fewer than {SHORTEST} characters")
+    if not re.fullmatch("[ -~]{12,}", token):
+        raise Failure(f"{PASSWORD} is no text of at least 12 printable ASCII characters")
     home.token.unlink(missing_ok=True)
     descriptor = os.open(home.token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
