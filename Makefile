@@ -119,3 +119,4 @@ release: env
 lock:
 	uvx uv pip compile --universal --no-strip-extras --python-version 3.10 --generate-hashes \
 	  --group pyproject.toml:dev -o requirements.lock
+	sed -nE 's/^([a-z0-9._-]+)(\[[A-Za-z0-9, -]+\])?(==[^\\]*[^\\ ]) *\\?$$/\1\3/p' requirements.lock >python_udfs/constraints.txt

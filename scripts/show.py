@@ -56,18 +56,20 @@ def as_text(lines: Sequence[Sequence[str]]) -> str:
 
 def main() -> None:
     """Read the demo's tables over Thrift, at the address in the dbt profile."""
-    port = os.environ.get("SPARK_CDC_PORT", "10000")
     connection = hive.connect(
         os.environ.get("SPARK_CDC_HOST", "127.0.0.1"),
-        int(port),
+        int(os.environ.get("SPARK_CDC_PORT", "10000")),
         username=os.environ.get("SPARK_CDC_USER", "spark_cdc"),
+        auth="CUSTOM",
+        password=os.environ.get("DBT_ENV_SECRET_SPARK_CDC_TOKEN", "-"),
         database=os.environ.get("SPARK_CDC_SCHEMA", "spark_cdc"),
     )
     print(as_text([HEADER, *counts(connection.cursor())]))
     connection.close()
     print("\nThe server keeps running. Five queries to try:\n")
     print(". .venv/bin/activate")
-    print(f"export DBT_PROFILES_DIR=$PWD/profiles SPARK_CDC_PORT={port}")
+    print('eval "$(spark-cdc-server env)"')
+    print("export DBT_PROFILES_DIR=$PWD/profiles")
     for query, shown in QUERIES.items():
         print(f"\n# {shown}")
         print(f'dbt show --quiet --limit 20 --inline "{query}"')

@@ -6,12 +6,6 @@
 ) -%}
     {%- set me = 'gbase_capture' -%}
     {%- set example = "{{ spark_cdc.gbase_capture(source('gbase', 'chunks'), table_id=7, key=['id'], columns={'id': 'int'}) }}" -%}
-    {%- if model is defined and model.resource_type == 'model' and model.config.materialized == 'view' -%}
-        {{ spark_cdc._stop(
-            me, model.name ~ ' is a view, which cannot call the functions that decode the bytes', 'a table, or cdc_incremental',
-            "{{ config(materialized='table') }}"
-        ) }}
-    {%- endif -%}
     {%- do spark_cdc._check_functions(me, ['spark_cdc_gbase_stretches', 'spark_cdc_gbase_records', 'spark_cdc_gbase_changes'], '4.1') -%}
     {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- set types = {} -%}

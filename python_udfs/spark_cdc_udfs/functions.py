@@ -60,12 +60,11 @@ FUNCTIONS: Mapping[str, Callable[[], Any]] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Register every function of this package on `spark`, as temporary functions.
+    """Register every function of this package on `spark`, and on each session made later.
 
-    Thrift clients see them if the server runs with
-    `spark.sql.hive.thriftServer.singleSession=true`. The package itself is sent to the executors;
-    their Python must have pandas and pyarrow. Functions that this Spark cannot have are left out,
-    and one line of the log names them.
+    So each client of a Thrift server that is started on `spark` sees them, and permanent views may
+    call them. The package itself is sent to the executors; their Python must have pandas and
+    pyarrow. Functions that this Spark cannot have are left out, and one line of the log names them.
     """
     from pyspark.sql.udtf import UserDefinedTableFunction
 
@@ -82,3 +81,20 @@ def register(spark: SparkSession) -> None:
             spark.udtf.register(name, function)
         else:
             spark.udf.register(name, function)
+        _make_builtin(spark, name)
+
+
+def _make_builtin(spark: SparkSession, name: str) -> None:
+    """Copy a function of a session to the functions with which each new session begins."""
+    jvm: Any = spark._jvm
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    state = spark._jsparkSession.sessionState()
+    identifier = catalyst.FunctionIdentifier(name)
+    for there, builtin in (
+        (state.functionRegistry(), catalyst.analysis.FunctionRegistry.builtin()),
+        (state.tableFunctionRegistry(), catalyst.analysis.TableFunctionRegistry.builtin()),
+    ):
+        found = there.lookupFunction(identifier)
+        if found.isDefined():
+            builder = there.lookupFunctionBuilder(identifier).get()
+            builtin.registerFunction(identifier, found.get(), builder)

@@ -55,6 +55,7 @@ def server(
     command = [sys.executable, "-m", "spark_cdc_udfs.server"]
     place = ["--dir", str(home / "server")]
     chosen = ["--format", table_format]
+    conf = {"spark.hadoop.hive.server2.authentication": "NONE", **conf}
     options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     subprocess.run([*command, "start", *place, "--port", str(port), *chosen, *options], check=True)
     try:

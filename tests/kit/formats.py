@@ -176,8 +176,8 @@ class Format:
 
     ``declared``: relations for wrong calls, by name. They have declared columns with types (None:
     undeclared type), and none of them is in the warehouse. ``wrong_calls``: arguments of the
-    decoder, in which these names mean the relations, and a part of the message. ``wrong_views``:
-    arguments that are wrong only in a view. ``call``: arguments that are right.
+    decoder, in which these names mean the relations, and a part of the message. ``call``:
+    arguments that are right.
 
     ``serves``: other macros with a quarantine whose tests are in this folder.
 
@@ -195,7 +195,6 @@ class Format:
     declared: Mapping[str, Mapping[str, str | None]]
     call: str
     wrong_calls: Sequence[tuple[str, str]]
-    wrong_views: Sequence[tuple[str, str]] = ()
     serves: Sequence[str] = ()
     tested_tables: Mapping[str, TestedTable] = field(default_factory=dict)
     generic_tests: Sequence[GenericTest] = ()

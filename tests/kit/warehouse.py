@@ -209,7 +209,9 @@ def conf(settings: Mapping[str, str]) -> list[str]:
 def start_server(home: Path, port: int, *options: str, java: str = QUICK) -> None:
     """Start a Thrift server in `home` with these options."""
     # Settings that only Delta or Iceberg know are harmless elsewhere.
-    settings = SMALL | {"spark.driver.extraJavaOptions": java}
+    # tests of the server itself give its token; others need none
+    settings = {"spark.hadoop.hive.server2.authentication": "NONE"} | SMALL
+    settings["spark.driver.extraJavaOptions"] = java
     place = ["--dir", str(home / "server"), "--port", str(port)]
     started = subprocess.run(
         [*SERVER, "start", *place, *conf(settings), *options],

@@ -234,8 +234,6 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
     relations = format_.declared
     for given, said in format_.wrong_calls:
         yield WrongCall(format_.decoder, given, said, relations)
-    for given, said in format_.wrong_views:
-        yield WrongCall(format_.decoder, given, said, relations, "view")
     if format_.can_narrow_before:
         given = f"{format_.call}, before_image='keys'"
         yield WrongCall(format_.decoder, given, "before_image is keys", relations)
@@ -245,8 +243,6 @@ def wrong_calls_of(format_: Format) -> Iterator[WrongCall]:
         yield WrongCall(macro, decoder + first, said, relations)
         unknown = f"{decoder}{format_.call}, no_argument='x'"
         yield WrongCall(macro, unknown, "there is an argument no_argument", relations)
-        for given, said_of_view in format_.wrong_views:
-            yield WrongCall(macro, decoder + given, said_of_view, relations, "view")
 
 
 # With these materializations no macro's result can be stored.

@@ -321,7 +321,7 @@ def test_port_in_use_gets_one_line(demo: Path) -> None:
     assert said.endswith("as in make demo SPARK_CDC_PORT=10001")
     program(server, *ours)
     assert run(demo, "make", "demo", python_of(demo), taken).returncode == 0
-    assert told(demo) == ["status", f"start --port {port} --format parquet"]
+    assert told(demo) == ["status", f"start --port {port} --format parquet", "env"]
 
 
 def test_server_that_cannot_be_used_makes_room(demo: Path) -> None:
@@ -329,11 +329,11 @@ def test_server_that_cannot_be_used_makes_room(demo: Path) -> None:
     start = f"start --port {port} --format parquet"
     server = f"pid 1 on 127.0.0.1:{port}, version 1, parquet; log: a file"
     for state, commands in {
-        "3 no server runs": ["status", start],
-        f"0 running: {server}": ["status"],
-        f"0 running: {server.replace('parquet', 'delta')}": ["status", "stop", start],
-        f"0 running: {server.replace(str(port), '1')}": ["status", "stop", start],
-        f"1 not answering: {server}": ["status", "stop", start],
+        "3 no server runs": ["status", start, "env"],
+        f"0 running: {server}": ["status", "env"],
+        f"0 running: {server.replace('parquet', 'delta')}": ["status", "stop", start, "env"],
+        f"0 running: {server.replace(str(port), '1')}": ["status", "stop", start, "env"],
+        f"1 not answering: {server}": ["status", "stop", start, "env"],
     }.items():
         (demo / "state").write_text(f"{state}\n")
         done = run(demo, "make", "demo", python_of(demo), f"SPARK_CDC_PORT={port}")

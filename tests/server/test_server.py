@@ -18,13 +18,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
+from dbt.adapters.spark.connections import build_ssl_transport
 from kit.warehouse import free_port
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs import __version__, dbt_session, functions, server
 from spark_cdc_udfs.errors import Failure
 from spark_cdc_udfs.server import (
+    access,
     client,
     directory,
     executors,
@@ -39,6 +42,7 @@ from spark_cdc_udfs.server.java import Java, find_java
 from spark_cdc_udfs.server.jvm import Launch
 from spark_cdc_udfs.server.logs import telling_line
 from spark_cdc_udfs.server.sessions import Options
+from thrift.transport.TTransport import TTransportException  # type: ignore[import-untyped]
 
 NOBODY = 65534  # the user without rights
 SMALL = ("--conf", "spark.driver.memory=1g", "--master", "local[2]")
@@ -84,10 +88,22 @@ def one_line(text: str) -> str:
     return lines[0]
 
 
-def query(port: int, *statements: str) -> list[tuple[Any, ...]]:
+def connect(home: Home, password: str | None = None) -> Any:
+    """A connection to the server of `home`, with its token or another password."""
+    server = state(home)
+    login = access.login(home, server)
+    return hive.connect(
+        *(server.host, server.port),
+        username="test",
+        password=login.password if password is None else password,
+        auth="CUSTOM",
+    )
+
+
+def query(home: Home, *statements: str) -> list[tuple[Any, ...]]:
     """The rows of the last of some statements, over Thrift."""
     with (
-        contextlib.closing(hive.connect("127.0.0.1", port)) as connection,
+        contextlib.closing(connect(home)) as connection,
         contextlib.closing(connection.cursor()) as cursor,
     ):
         for statement in statements:
@@ -180,7 +196,8 @@ def freeze(process: subprocess.Popen[str]) -> None:
 
 
 def some_server(pid: int) -> Server:
-    return Server(pid, "127.0.0.1", free_port(), __version__, "parquet", "an instance")
+    version = __version__
+    return Server(pid, "127.0.0.1", free_port(), version, "parquet", "an instance", False, False)
 
 
 # The command line
@@ -194,7 +211,7 @@ def some_server(pid: int) -> Server:
         (["start", "--port", "ten"], "'ten' is not a port"),
         (["start", "--format", "csv"], "invalid choice: 'csv'"),
         (["begin"], "invalid choice: 'begin'"),
-        ([], "start|status|stop"),
+        ([], "start|status|env|stop"),
     ],
 )
 def test_wrong_arguments_get_one_line(
@@ -357,7 +374,7 @@ def test_functions_that_this_spark_lacks_are_left_out(
     register = SimpleNamespace(register=lambda name, function: registered.append(name))
     monkeypatch.delattr("pyspark.sql.functions.arrow_udtf")
     monkeypatch.setattr(executors, "ship", lambda spark: None)
-    spark: Any = SimpleNamespace(udf=register, udtf=register)
+    spark: Any = mock.MagicMock(udf=register, udtf=register)
     functions.register(spark)
     assert registered == ["spark_cdc_version"]
     [line] = caplog.messages
@@ -773,20 +790,99 @@ def state(home: Home) -> Server:
 
 @pytest.mark.server
 def test_server_answers_with_its_functions(running: Home) -> None:
-    assert query(state(running).port, "select 1") == [(1,)]
-    assert query(state(running).port, "select spark_cdc_version()") == [(__version__,)]
+    assert query(running, "select 1") == [(1,)]
+    assert query(running, "select spark_cdc_version()") == [(__version__,)]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("password", ["-", "x" * 43, "\N{DIGIT ONE}é"])
+def test_without_the_token_there_is_no_answer(running: Home, password: str) -> None:
+    assert stat.S_IMODE(running.token.stat().st_mode) == 0o600
+    with pytest.raises(TTransportException, match="Error validating the login"):
+        connect(running, password)
+
+
+@pytest.mark.server
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_of_this_machine_gets_no_answer(running: Home) -> None:
+    """He can neither read the token nor log in without it."""
+    port = state(running).port
+    child = os.fork()
+    if child == 0:  # it has loaded what it needs, and another user may not read this Python
+        status = 9
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with contextlib.suppress(PermissionError):
+                running.token.read_text()
+                os._exit(1)
+            for password in ("-", "x" * 43):
+                with contextlib.suppress(TTransportException):
+                    hive.connect(
+                        *("127.0.0.1", port), username="o", auth="CUSTOM", password=password
+                    )
+                    os._exit(2)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.server
+def test_a_shell_gets_address_and_token(running: Home) -> None:
+    said = run("env", "--dir", str(running.root)).stdout
+    names = "$SPARK_CDC_HOST $SPARK_CDC_PORT $DBT_ENV_SECRET_SPARK_CDC_TOKEN"
+    shell = ["bash", "-euc", f"{said}\necho {names}"]
+    words = subprocess.run(shell, capture_output=True, text=True, check=True).stdout.split()
+    server = state(running)
+    assert words == [server.host, str(server.port), access.login(running, server).password]
+
+
+@pytest.mark.server
+def test_each_connection_has_a_session_of_its_own(running: Home) -> None:
+    """All have the functions, permanent views call them, and rows of others are seen at once."""
+    with (
+        contextlib.closing(connect(running)) as one,
+        contextlib.closing(connect(running)) as other,
+        contextlib.closing(one.cursor()) as first,
+        contextlib.closing(other.cursor()) as second,
+    ):
+
+        def rows(statement: str) -> list[tuple[Any, ...]]:
+            second.execute(statement)
+            return list(second.fetchall())
+
+        first.execute("set spark.sql.session.timeZone=America/New_York")
+        first.execute("create temporary view mine as select 1")
+        assert rows("select current_timezone()") == [("UTC",)]
+        with pytest.raises(hive.OperationalError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            rows("select * from mine")
+        first.execute("create view version as select spark_cdc_version() as v")
+        assert rows("select v from version") == [(__version__,)]
+        first.execute("create table shared using parquet as select 1 as n")
+        assert rows("select n from shared") == [(1,)]
+        for change, found in (
+            ("insert into shared select 2", [(1,), (2,)]),
+            ("insert overwrite shared select 3", [(3,)]),
+            ("drop table shared", None),
+            ("create table shared using parquet as select 4 as m, 5 as n", [(5,)]),
+        ):
+            first.execute(change)
+            if found is not None:
+                assert rows("select n from shared order by n") == found
 
 
 @pytest.mark.server
 def test_server_has_its_settings(running: Home) -> None:
-    port = state(running).port
     for key, value in {
         "spark.driver.memory": "1g",
         "spark.master": "local[2]",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
+        "spark.sql.variable.substitute": "false",
     }.items():
-        assert query(port, f"set {key}") == [(key, value)]
+        assert query(running, f"set {key}") == [(key, value)]
 
 
 @pytest.mark.server
@@ -799,7 +895,7 @@ def test_hive_does_not_register_its_functions(running: Home) -> None:
     # What a session's close asks of Hive, on a thread without a connection to the metastore. A
     # close does that only in a race with another session; a task is always on such a thread.
     statement = "select reflect('org.apache.hadoop.hive.ql.metadata.Hive', 'get')"
-    [(made,)] = query(state(running).port, statement)
+    [(made,)] = query(running, statement)
     assert made.startswith("org.apache.hadoop.hive.ql.metadata.Hive@")
 
 
@@ -818,7 +914,7 @@ def test_status_of_a_running_server(running: Home) -> None:
 def test_another_server_does_not_pass_for_this_one(running: Home, home: Home) -> None:
     other = Server(**{**vars(state(running)), "instance": "another"})
     with pytest.raises(client.NoAnswer, match="another server answers"):
-        client.check(other)
+        client.check(other, access.login(running, other))
 
 
 @pytest.mark.server
@@ -841,12 +937,12 @@ def test_only_the_loopback_listens(running: Home) -> None:
 @pytest.mark.server
 def test_killed_server_starts_again_with_its_data(running: Home) -> None:
     killed = state(running)
-    query(killed.port, "create table kept using parquet as select 42 as answer")
+    query(running, "create table kept using parquet as select 42 as answer")
     os.kill(killed.pid, signal.SIGKILL)  # the driver only: its JVM must not be in the way
     again = run("start", "--dir", str(running.root), "--port", str(killed.port), *SMALL)
     assert again.returncode == 0, again.stderr
     assert state(running).pid != killed.pid
-    assert query(killed.port, "select answer from kept") == [(42,)]
+    assert query(running, "select answer from kept") == [(42,)]
     assert running.log.with_name("spark.log.1").exists()
 
 
@@ -861,6 +957,46 @@ def test_stop_leaves_nothing(running: Home) -> None:
     assert status.returncode == stopping.NOT_RUNNING
     assert f"log: {running.log}" in one_line(status.stdout)
     assert run("stop", "--dir", str(running.root)).returncode == 0
+
+
+@pytest.mark.server
+def test_a_password_and_tls_of_the_users_own(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As docs/spark.md shows it; dbt connects with `use_ssl`."""
+    password = "a password of my own"
+    monkeypatch.setenv(access.PASSWORD, password)
+    keys = home.root / "keys.p12"
+    make_key = [str(java(dict(os.environ)) / "bin" / "keytool"), "-genkeypair", "-alias", "server"]
+    make_key += ["-keyalg", "RSA", "-dname", "CN=localhost", "-storepass", "changeit"]
+    subprocess.run([*make_key, "-keystore", str(keys)], check=True, capture_output=True)
+    tls = {"use.SSL": "true", "keystore.path": str(keys), "keystore.password": "changeit"}
+    options = [f"spark.hadoop.hive.server2.{name}={value}" for name, value in tls.items()]
+    conf = [word for one in options for word in ("--conf", one)]
+    port = free_port()
+    started = run("start", "--dir", str(home.root), "--port", str(port), *SMALL, *conf)
+    assert started.returncode == 0, started.stderr
+    try:
+        assert run("status", "--dir", str(home.root)).returncode == 0
+        for given, is_in in ((password, True), (password[:-1], False)):
+            transport = build_ssl_transport("127.0.0.1", port, "me", "CUSTOM", "", given)
+            if is_in:
+                hive.connect(thrift_transport=transport).close()
+            else:
+                with pytest.raises(TTransportException, match="Error validating the login"):
+                    hive.connect(thrift_transport=transport)
+    finally:
+        run("stop", "--dir", str(home.root))
+
+
+@pytest.mark.parametrize("password", ["x" * 11, "a password with ü"])
+def test_a_password_that_cannot_be_is_refused(
+    password: str, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(access.PASSWORD, password)
+    assert server.main(["start", "--dir", str(home.root), "--port", str(free_port())]) == 1
+    said = "DBT_ENV_SECRET_SPARK_CDC_TOKEN is no text of at least 12 printable ASCII characters"
+    assert said in one_line(capsys.readouterr().err)
 
 
 @pytest.mark.server

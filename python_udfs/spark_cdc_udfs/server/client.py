@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import logging
+import ssl
+from dataclasses import dataclass
 
 from spark_cdc_udfs.server.directory import Server
 
@@ -37,26 +39,42 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check(server: Server, seconds: float = SECONDS) -> None:
+@dataclass(frozen=True)
+class Login:
+    """What a client gives a server."""
+
+    user: str
+    password: str
+    is_tls: bool
+
+
+def check(server: Server, login: Login, seconds: float = SECONDS) -> None:
     """Return when `server` has answered `select 1`.
 
     Raises NoAnswer if it does not within `seconds` for each message, or if another server answers.
     """
-    # these three ship no types
+    # these four ship no types
     import thrift_sasl  # type: ignore[import-untyped]
     from pyhive import hive  # type: ignore[import-untyped]
     from thrift.transport.TSocket import TSocket  # type: ignore[import-untyped]
+    from thrift.transport.TSSLSocket import TSSLSocket  # type: ignore[import-untyped]
 
     host = reachable(server.host)
-    socket = TSocket(host, server.port)
+    if login.is_tls:
+        # As dbt does, which checks no certificate either.
+        unchecked = ssl.create_default_context()
+        unchecked.check_hostname = False
+        unchecked.verify_mode = ssl.CERT_NONE
+        socket = TSSLSocket(host, server.port, ssl_context=unchecked)
+    else:
+        socket = TSocket(host, server.port)
     socket.setTimeout(seconds * 1000)
-    # The password is not checked, but it must not be empty.
     transport = thrift_sasl.TSaslClientTransport(
         lambda: hive.get_installed_sasl(
             host=host,
             sasl_auth="PLAIN",
-            username="spark-cdc-server",
-            password="-",
+            username=login.user,
+            password=login.password,
         ),
         "PLAIN",
         socket,
@@ -64,7 +82,7 @@ def check(server: Server, seconds: float = SECONDS) -> None:
     try:
         with (
             contextlib.closing(
-                hive.connect(thrift_transport=transport, username="spark-cdc-server")
+                hive.connect(thrift_transport=transport, username=login.user)
             ) as connection,
             contextlib.closing(connection.cursor()) as cursor,
         ):

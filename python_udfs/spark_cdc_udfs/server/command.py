@@ -12,11 +12,10 @@ from types import FrameType
 from typing import NoReturn
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.server import client
+from spark_cdc_udfs.server import access
 from spark_cdc_udfs.server import settings as spark_settings
 from spark_cdc_udfs.server.children import INTERRUPTS
 from spark_cdc_udfs.server.directory import Home
-from spark_cdc_udfs.server.logs import say
 from spark_cdc_udfs.server.sessions import Options
 from spark_cdc_udfs.server.starting import start
 from spark_cdc_udfs.server.stopping import status, stop
@@ -70,10 +69,11 @@ def parser(prog: str = "spark-cdc-server") -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     main = Parser(prog=prog, description="A Spark Thrift server that belongs to a directory.")
     main.add_argument("--version", action="version", version=__version__)
-    commands = main.add_subparsers(dest="command", required=True, metavar="start|status|stop")
+    commands = main.add_subparsers(dest="command", required=True, metavar="start|status|env|stop")
     helps = {
         "start": "start it; returns when a client's query was answered",
         "status": "say whether it runs and answers, and where its log is",
+        "env": 'print the variables by which dbt and other clients find it: eval "$(…)"',
         "stop": "stop it",
     }
     for name, words in helps.items():
@@ -158,8 +158,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.command == "stop":
         stop(home)
         return 0
-    if not client.is_loopback(arguments.host):
-        say(f"note: no password protects {arguments.host}, and its clients can do what you can")
+    if arguments.command == "env":
+        print(*access.variables(home), sep="\n")
+        return 0
     conf = spark_settings.parse_conf(arguments.conf)
     options = Options(arguments.master, arguments.format, arguments.metastore_url, conf)
     start(home, arguments.host, arguments.port, options)

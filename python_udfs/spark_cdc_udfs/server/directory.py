@@ -42,6 +42,8 @@ class Server:
     version: str
     format: str
     instance: str  # a random name, by which a client recognises this server
+    has_token: bool  # whether clients give the token of the directory
+    is_tls: bool  # whether connections are encrypted
 
     @property
     def address(self) -> str:
@@ -64,6 +66,11 @@ class Home:
     def state(self) -> Path:
         """The `Server` as JSON."""
         return self.root / "server.json"
+
+    @property
+    def token(self) -> Path:
+        """What clients give as the password."""
+        return self.root / "token"
 
     @property
     def log(self) -> Path:
@@ -131,8 +138,9 @@ class Home:
         draft.replace(self.state)
 
     def forget(self) -> None:
-        """Remove `server.json`. The caller owns the directory."""
+        """Remove `server.json` and the token. The caller owns the directory."""
         self.state.unlink(missing_ok=True)
+        self.token.unlink(missing_ok=True)
 
     def empty_tmp(self) -> None:
         """Remove the files of a killed server. The caller owns the directory."""

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from spark_cdc_udfs.errors import Failure
+from spark_cdc_udfs.server import access
 from spark_cdc_udfs.server.children import unblock_signals
 from spark_cdc_udfs.server.directory import Server
 from spark_cdc_udfs.server.jvm import Launch, start_session
@@ -75,6 +76,8 @@ def main() -> None:
 
     try:
         spark = start_session(launch)
+        if given["server"]["has_token"]:
+            access.compile_authenticator(spark.sparkContext._gateway, launch.home)
         jvm = jvm_process(spark)
         thrift = start_thrift(spark)
         try:

@@ -7,10 +7,12 @@ JSON to FILE.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -102,7 +104,27 @@ def fetch(packages: str, launch: Launch, output: int) -> list[Path]:
     if not answer.exists():
         log = launch.home.log
         raise Failure(f"cannot fetch {packages}: {telling_line(log)}; log: {log}")
-    return [Path(path) for path in json.loads(answer.read_text())]
+    jars = [Path(path) for path in json.loads(answer.read_text())]
+    pinned = {*DRIVERS.values(), *(one for formats in PINNED.values() for one in formats.values())}
+    check_sums(jars, are_all_known=set(packages.split(",")) <= pinned)
+    return jars
+
+
+def check_sums(jars: Iterable[Path], are_all_known: bool) -> None:
+    """Raise Failure if a jar is not the one of which `jars.sha256` has the checksum.
+
+    With `are_all_known` it has the checksums of all jars. The packages that users name bring
+    others.
+    """
+    listed = (files(__package__) / "jars.sha256").read_text(encoding="ascii").splitlines()
+    known = {name: digest for digest, name in map(str.split, listed)}
+    for jar in jars:
+        digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+        if known.get(jar.name, "" if are_all_known else digest) != digest:
+            raise Failure(
+                f"{jar} is not the jar that this version was tested with: its SHA-256 is {digest}."
+                " Remove it to fetch it again"
+            )
 
 
 def paths(jars: str) -> list[Path]:

@@ -34,9 +34,9 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
         ),
         "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark.sql.catalog.spark_catalog.type": "hive",
-        # Iceberg remembers tables by name. Otherwise each spelling of a name is another table to
-        # it: a reader of LAKE.ORDERS does not see new rows of lake.orders.
-        "spark.sql.catalog.spark_catalog.cache.case-sensitive": "false",
+        # Iceberg remembers tables in each session, and by each spelling of their names: a reader
+        # does not see new rows of another session.
+        "spark.sql.catalog.spark_catalog.cache-enabled": "false",
         # In a metastore that DataNucleus creates there are no tables for Hive's locks: with locks a
         # `create table` tries for minutes. One server is the only writer of its metastore.
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
@@ -175,6 +175,9 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         "java.io.tmpdir": home.tmp,
         "derby.stream.error.file": home.root / "derby.log",
         "user.timezone": "UTC",
+        "spark_cdc.token": home.token,
+        # Hive reads this name here, and not in Spark's settings.
+        "hive.server2.custom.authentication.class": "spark_cdc.TokenAuthenticator",
     }
     settings = {
         "spark.master": master,
@@ -195,6 +198,7 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(home.warehouse),
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.filesourceTableRelationCacheSize": "0",
         # Otherwise a text of the data in a statement shows the environment: ${env:HOME}.
         "spark.sql.variable.substitute": "false",
         "spark.sql.ansi.enabled": "true" if ansi else "false",
@@ -214,6 +218,8 @@ def defaults(home: Home, master: str, ansi: bool, java: int) -> dict[str, str]:
         return settings | {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            # Spark's own ports: only for processes with a secret that Spark makes up.
+            "spark.authenticate": "true",
             # Spark's 200 are for a cluster. Adaptive execution makes fewer of them, never more:
             # a floor, so that a large table's parts still fit into the memory of a small machine.
             "spark.sql.shuffle.partitions": str(max(32, 4 * cores)),
@@ -236,8 +242,6 @@ def thrift(host: str, port: int, instance: str) -> dict[str, str]:
     return {
         "spark.hadoop.hive.server2.thrift.bind.host": host,
         "spark.hadoop.hive.server2.thrift.port": str(port),
-        # One session for all: only so do clients see the registered Python functions.
-        "spark.sql.hive.thriftServer.singleSession": "true",
         # The server reads and writes as its own user, not as whoever a client says he is.
         "spark.hadoop.hive.server2.enable.doAs": "false",
         # A thread opens the metastore for its first statement, and again for another user. By

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.server import client, directory
+from spark_cdc_udfs.server import access, client, directory
 from spark_cdc_udfs.server import settings as spark_settings
 from spark_cdc_udfs.server.children import child
 from spark_cdc_udfs.server.directory import Home, Server
@@ -31,14 +31,21 @@ def start(home: Home, host: str, port: int, options: Options) -> None:
 
     Raises Failure if it does not; then no process is left.
     """
-    server = Server(0, host, port, __version__, options.table_format, uuid.uuid4().hex)
-    more = spark_settings.thrift(host, port, server.instance)
+    asked = access.settings(options.conf)
+    server = Server(
+        *(0, host, port, __version__, options.table_format, uuid.uuid4().hex),
+        has_token=bool(asked),
+        is_tls=options.conf.get(access.TLS, "").lower() == "true",
+    )
+    more = spark_settings.thrift(host, port, server.instance) | asked
     home.create()
     with contextlib.ExitStack() as descriptors:
         owned = directory.own(home)
         descriptors.callback(os.close, owned)
         check_free(host, port)
         launch = assemble(home, options, ansi=True, more=more)
+        if server.has_token:
+            access.make_token(home)
         log = directory.open_log(home)
         descriptors.callback(os.close, log)
         if "spark.jars.packages" in launch.settings:
@@ -104,7 +111,7 @@ def await_answer(server: Server, process: subprocess.Popen[str], home: Home) -> 
             why = "it was stopped" if process.returncode == 0 else telling_line(home.log)
             raise Failure(f"the server died while it started: {why}; log: {home.log}")
         try:
-            client.check(server)
+            client.check(server, access.login(home, server))
             return
         except client.NoAnswer as error:
             answer = str(error)

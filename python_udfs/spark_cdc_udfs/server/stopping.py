@@ -6,7 +6,7 @@ import os
 import signal
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.server import client, directory
+from spark_cdc_udfs.server import access, client, directory
 from spark_cdc_udfs.server.directory import Home, held
 from spark_cdc_udfs.server.logs import say
 
@@ -30,7 +30,7 @@ def status(home: Home) -> int:
         return NOT_ANSWERING
     line = f"pid {server.pid} on {server.address}, version {server.version}, {server.format}"
     try:
-        client.check(server)
+        client.check(server, access.login(home, server))
     except client.NoAnswer as error:
         say(f"not answering: {line} ({error}){log}")
         return NOT_ANSWERING

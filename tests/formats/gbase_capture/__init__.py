@@ -114,9 +114,6 @@ FORMAT = Format(
     declared=DECLARED,
     call=f"chunks, 7, ['id'], {ACCOUNT}",
     wrong_calls=WRONG_CALLS,
-    wrong_views=[
-        (f"chunks, 7, ['id'], {ACCOUNT}", "is a view, which cannot call the functions"),
-    ],
     vectors={
         "gbase_values": vector_checks.check_value,
         "gbase_records": vector_checks.check_record,
