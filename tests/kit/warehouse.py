@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -108,14 +110,16 @@ class Warehouse:
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements and give the rows of the last one that gives any."""
         rows: list[tuple[Any, ...]] = []
-        with (
-            contextlib.closing(hive.connect(self.host, self.port, username="test")) as connection,
-            contextlib.closing(connection.cursor()) as cursor,
-        ):
-            for statement in statements:
-                cursor.execute(statement)
-                if cursor.description:
-                    rows = cursor.fetchall()
+        given = (self.host, self.port, threading.get_ident())
+        try:
+            with contextlib.closing(connection(*given).cursor()) as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                    if cursor.description:
+                        rows = cursor.fetchall()
+        except Exception:
+            connection.cache_clear()  # perhaps the server has gone
+            raise
         return rows
 
     def empty(self) -> None:
@@ -137,6 +141,12 @@ class Warehouse:
             return ""
         some = "\n".join([*list(missing)[:3], "instead:", *list(extra)[:3]])
         return f"{missing.total()} rows missing, {extra.total()} too many; missing are\n{some}"
+
+
+@functools.cache
+def connection(host: str, port: int, thread: int) -> Any:
+    """A connection to a server, which a thread keeps: each one has a session of its own."""
+    return hive.connect(host, port, username="test")
 
 
 def free_port() -> int:
