@@ -73,7 +73,7 @@
     {%- if parts is not none -%}
         {{ return(spark_cdc._connect_nested(value, parts, depth)) }}
     {%- elif of == 'binary' -%}
-        {{ return('base64(' ~ value ~ ')') }}
+        {{ return(spark_cdc._base64(value)) }}
     {%- elif of.startswith('decimal') -%}
         {{ return(spark_cdc._connect_decimal(value, of)) }}
     {%- elif of == 'date' -%}
@@ -83,7 +83,7 @@
             spark_cdc._call('replace', [spark_cdc._time_text(value, 'timestamp'), "' '", "'T'"]), "'Z'"
         ])) }}
     {%- elif of.startswith('timestamp') -%}
-        {{ return(spark_cdc._call('unix_micros', [spark_cdc._local_time(value, 'timestamp_ntz')])) }}
+        {{ return(spark_cdc._call('unix_micros', [spark_cdc._clock_in_utc(value)])) }}
     {%- elif of in ('float', 'double') -%}
         {{ return('case\n    when abs(' ~ value ~ ") < cast('infinity' as double)\n        then " ~ value ~ '\nend') }}
     {%- endif -%}

@@ -67,15 +67,19 @@
     {%- endfor -%}
 {%- endmacro -%}
 
+{#- The forms in which these databases write texts, beyond those of every source. -#}
+{%- macro _lookup_forms() -%}
+    {{ return(['dots', 'midnight']) }}
+{%- endmacro -%}
+
 {#- A value of a key as it is compared: exactly, whatever its collation. NULL if it is not exactly a value of its type. -#}
 {%- macro _key_value(expression, type_there, data_type) -%}
-    {{ return(spark_cdc._bytewise(spark_cdc._typed(expression, type_there, data_type), data_type)) }}
+    {{ return(spark_cdc._bytewise(spark_cdc._typed(expression, type_there, data_type, spark_cdc._lookup_forms()), data_type)) }}
 {%- endmacro -%}
 
 {#- The key as text, for groups and sequences: `values`, a dict of name -> SQL, joined by U+001F. Different keys have different
     texts: where a text could be taken for another key, U+001E, U+001F and NULL are U+001E with 0, 1 and N. Without `null_keys`
-    the text is NULL if a value is. Decimals with more than 6 places are written from their parts: without ANSI mode, Spark
-    writes small ones with an exponent. -#}
+    the text is NULL if a value is. -#}
 {%- macro _key_as_text(values, types, null_keys=false) -%}
     {%- set texts = [] -%}
     {%- for name, value in values.items() -%}
@@ -86,11 +90,8 @@
             {%- do texts.append(spark_cdc._time_text(value, types[name])) -%}
         {%- elif facts.family == 'floating' -%}
             {%- do texts.append('if(' ~ value ~ " = 0, '0.0', cast(" ~ value ~ ' as string))') -%}
-        {%- elif facts.family == 'decimal' and facts.scale > 6 -%}
-            {%- do texts.append(spark_cdc._call('concat', [
-                'if(' ~ value ~ " < 0, '-', '')", 'cast(floor(abs(' ~ value ~ ')) as string)', "'.'",
-                'split_part(cast(1 + abs(' ~ value ~ ") % 1 as string), '.', 2)",
-            ])) -%}
+        {%- elif facts.family == 'decimal' -%}
+            {%- do texts.append(spark_cdc._text_of(value, types[name])) -%}
         {%- else -%}
             {%- set text = 'cast(' ~ spark_cdc._bytewise(value, types[name]) ~ ' as string)' -%}
             {%- if facts.family == 'text' and (values | length > 1 or null_keys) -%}
@@ -120,8 +121,7 @@
 {%- macro _uncertain_columns(spec) -%}
     {%- set names = [] -%}
     {%- for name, there in spec.base_columns.items() if name not in spec.key -%}
-        {%- set typed = spark_cdc._typed('value', there.type, spec.columns[name]) -%}
-        {%- if typed not in ('value', 'try_cast(value as string)') -%}{%- do names.append(name) -%}{%- endif -%}
+        {%- if spark_cdc._can_be_bad(there.type, spec.columns[name]) -%}{%- do names.append(name) -%}{%- endif -%}
     {%- endfor -%}
     {{ return(names) }}
 {%- endmacro -%}
@@ -136,7 +136,8 @@
     {%- for name, column in spec.base_columns.items() -%}
         {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
         {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
-        {%- do values.append(literal ~ ', ' ~ spark_cdc._typed('cdc_there.' ~ quoted, column.type, spec.columns[name])) -%}
+        {%- set value = spark_cdc._typed('cdc_there.' ~ quoted, column.type, spec.columns[name], spark_cdc._lookup_forms()) -%}
+        {%- do values.append(literal ~ ', ' ~ value) -%}
         {%- if name in uncertain -%}
             {%- do bad.append('(cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null)') -%}
             {%- do details.append({

@@ -18,6 +18,11 @@
     {{ return('cast(' ~ expression ~ ' as string)') }}
 {%- endmacro -%}
 
+{#- Bytes as base64 in one line. Spark breaks it into lines of 76 signs. -#}
+{%- macro _base64(expression) -%}
+    {{ return("translate(base64(" ~ expression ~ "), concat(chr(13), chr(10)), '')") }}
+{%- endmacro -%}
+
 {#- The `detail` of a bad_value: the column and the value of the first bad value, and how many there are. `values` is a list
     of {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Spark evaluates it outside of its generated code. -#}
 {%- macro _bad_value_detail(values) -%}

@@ -22,17 +22,6 @@
     ) }}
 {%- endmacro -%}
 
-{#- A column as a local time, from a timestamp, or from text in Spark's or Db2's form; NULL if it is not a time. -#}
-{%- macro _local_time(expression, type_there) -%}
-    {%- set there = type_there | lower -%}
-    {%- if there == 'timestamp_ntz' -%}
-        {{ return('try_cast(concat(cast(' ~ expression ~ " as string), 'Z') as timestamp)") }}
-    {%- elif there.startswith('timestamp') -%}
-        {{ return(expression) }}
-    {%- endif -%}
-    {{ return(spark_cdc._typed_once(spark_cdc._time_in_spark_form(spark_cdc._bytewise(expression, type_there)), 'timestamp')) }}
-{%- endmacro -%}
-
 {#- The time that an SQL expression of the user's gives, as a timestamp. A time without a zone is in UTC. -#}
 {%- macro _time_given(expression) -%}
     {#- the line break ends a comment -#}
@@ -53,28 +42,45 @@ coalesce(
 )
 {%- endmacro -%}
 
-{#- A trimmed text; a time in Db2's form, 2024-05-01-10.00.00.123456, is turned into Spark's form. -#}
-{%- macro _time_in_spark_form(text) -%}
-    {%- set db2 = "'^(\\\\d{4}-..-..)-(\\\\d\\\\d)[.](\\\\d\\\\d)[.](\\\\d\\\\d)([.]\\\\d{1,12})?$'" -%}
-    {{ return(spark_cdc._call('regexp_replace', ['trim(' ~ text ~ ')', db2, "'$1 $2:$3:$4$5'"])) }}
+{#- A timestamp_ntz, a time in UTC, as a timestamp. A cast would take it as a time in the zone of the session. -#}
+{%- macro _clock_in_utc(expression) -%}
+    {{ return('try_cast(concat(cast(' ~ expression ~ " as string), 'Z') as timestamp)") }}
 {%- endmacro -%}
 
-{#- A text, given as an expression, as a value; NULL if it is not exactly a value of the type. If the value needs the text
-    several times, it is evaluated once. -#}
-{%- macro _typed_once(expression, data_type) -%}
-    {%- set typed = spark_cdc._typed('text', 'string', data_type) -%}
-    {%- if modules.re.findall('\\btext\\b', typed) | length == 1 -%}
-        {{ return(spark_cdc._typed(expression, 'string', data_type)) }}
+{#- A date, timestamp or timestamp_ntz as another of them; NULL if a date has a time of day. All of them are in UTC. -#}
+{%- macro _time_as(expression, there, wanted) -%}
+    {%- if there == 'date' and wanted == 'timestamp' -%}
+        {{ return('timestamp_seconds(unix_date(' ~ expression ~ ') * 86400L)') }}
+    {%- elif there == 'date' -%}
+        {{ return('cast(' ~ expression ~ ' as timestamp_ntz)') }}
+    {%- elif there == 'timestamp_ntz' and wanted == 'timestamp' -%}
+        {{ return(spark_cdc._clock_in_utc(expression)) }}
+    {%- elif there == 'timestamp' and wanted == 'timestamp_ntz' -%}
+        {{ return("timestamp_ntz '1970-01-01 00:00:00'\n+ make_dt_interval(\n    0, 0, 0,\n    try_cast(unix_micros("
+            ~ expression ~ ') * 0.000001BD as decimal(18, 6))\n)') }}
+    {%- elif there == 'timestamp_ntz' -%}
+        {%- set date = 'cast(' ~ expression ~ ' as date)' -%}
+        {{ return('case\n    when ' ~ date ~ ' = ' ~ expression ~ '\n        then ' ~ date ~ '\nend') }}
     {%- endif -%}
-get(
-    transform(
-        array(
-            {{ expression | indent(12) }}
-        ),
-        text -> {{ typed | indent(8) }}
-    ),
-    0
-)
+    {%- set micros = 'unix_micros(' ~ expression ~ ')' -%}
+    {{ return('case\n    when ' ~ micros ~ ' % 86400000000 = 0\n        then date_from_unix_date(cast(' ~ micros
+        ~ ' div 86400000000 as int))\nend') }}
+{%- endmacro -%}
+
+{#- A value that is computed from an expression, which is evaluated once. In `value` its name is text. -#}
+{%- macro _once(expression, value) -%}
+get(transform(array(
+    {{ expression | indent(4) }}
+), text -> {{ value }}), 0)
+{%- endmacro -%}
+
+{#- A text, given as an expression, as a value. If the value needs the text several times, the expression is evaluated once. -#}
+{%- macro _typed_once(expression, data_type, forms=()) -%}
+    {%- set value = spark_cdc._typed('text', 'string', data_type, forms) -%}
+    {%- if modules.re.findall('\\btext\\b', value) | length == 1 or value.startswith('get(') -%}
+        {{ return(spark_cdc._typed(expression, 'string', data_type, forms)) }}
+    {%- endif -%}
+    {{ return(spark_cdc._once(expression, value)) }}
 {%- endmacro -%}
 
 {#- A time as yyyy-MM-dd HH:mm:ss.SSSSSS, in UTC or without a zone. date_format would use the session's zone. -#}

@@ -20,7 +20,7 @@
             {%- do key.update({name: spark_cdc._bytewise('cdc_row.' ~ spark_cdc._quote(name), spec.columns[name])}) -%}
         {%- endif -%}
         {%- if ' collate ' in spec.columns[name] | lower -%}{%- do collated.append(spark_cdc._bytewise(value, spec.columns[name])) -%}{%- endif -%}
-        {%- if value != there -%}
+        {%- if spark_cdc._can_be_bad(type_there, spec.columns[name]) -%}
             {%- set is_bad = there ~ ' is not null and cdc_row.' ~ spark_cdc._quote(name) ~ ' is null' -%}
             {%- do bad.append('(' ~ is_bad ~ ')') -%}
             {%- do details.append({
@@ -35,7 +35,7 @@
         {%- if ' collate ' in spec.columns[name] | lower -%}
             {%- do collated.append('case when ' ~ operation ~ " = 'U' then " ~ spark_cdc._bytewise(value, spec.columns[name]) ~ ' end') -%}
         {%- endif -%}
-        {%- if value != there -%}
+        {%- if spark_cdc._can_be_bad(type_there, spec.columns[name]) -%}
             {%- set is_bad = 'cdc_is_update and ' ~ there ~ ' is not null and cdc_before.' ~ spark_cdc._quote(name) ~ ' is null' -%}
             {%- do bad.append('(' ~ is_bad ~ ')') -%}
             {%- do details.append({

@@ -85,18 +85,21 @@ transform(
     ) ~ '\n)') }}
 {%- endmacro -%}
 
-{#- A value of the capture table as `data_type`; NULL if it is not exactly a value of that type. Only forms that a cast
-    accepts are valid: `1.0` is not an int, and `0x00` is not hexadecimal. -#}
+{#- A value of the capture table as `data_type`; NULL if it is not exactly a value of that type. Of captured columns some forms
+    are refused that every other source may have: `1.0` as an int, `0x00` as binary, a time with dots but without a fraction. -#}
 {%- macro _db2_value(expression, type_there, data_type) -%}
-    {%- set facts = spark_cdc._type_facts(data_type) -%}
-    {%- if spark_cdc._type_facts(type_there).family == 'text' -%}
-        {%- if facts.family in ('integer', 'boolean') -%}
-            {{ return('try_cast(' ~ expression ~ ' as ' ~ data_type ~ ')') }}
-        {%- elif data_type | lower | trim == 'binary' -%}
-            {{ return(spark_cdc._bytes_of_hex(expression)) }}
-        {%- endif -%}
+    {%- set value = spark_cdc._typed(expression, type_there, data_type, spark_cdc._lookup_forms()) -%}
+    {%- set refused = {
+        'integer': '[.eE]',
+        'boolean': '[.]',
+        'binary': "^0[xX]|'",
+        'timestamp': '^ *+\\d{4}-\\d\\d-\\d\\d-\\d\\d[.]\\d\\d[.]\\d\\d *+\\z',
+    }.get(spark_cdc._kind_of(data_type)) -%}
+    {%- if refused is none or spark_cdc._kind_of(type_there) != 'text' -%}
+        {{ return(value) }}
     {%- endif -%}
-    {{ return(spark_cdc._typed(expression, type_there, data_type)) }}
+    {%- set text = spark_cdc._bytewise(expression, type_there) -%}
+    {{ return('case\n    when not ' ~ text ~ ' rlike ' ~ spark_cdc._literal(refused) ~ '\n        then ' ~ (value | indent(8)) ~ '\nend') }}
 {%- endmacro -%}
 
 {#- What a row of the relation, or of the unit of work, says about its commit, as a dict of name -> SQL. `headers` has its
@@ -106,7 +109,7 @@ transform(
     {%- for name, column in headers.items() -%}
         {%- set expression, data_type = spark_cdc._quote(column), types[column] -%}
         {%- if name == 'LOGMARKER' -%}
-            {%- do values.update({name: spark_cdc._local_time(expression, data_type)}) -%}
+            {%- do values.update({name: spark_cdc._typed(expression, data_type, 'timestamp', spark_cdc._lookup_forms())}) -%}
         {%- elif name == 'UOWID' -%}
             {%- do values.update({name: spark_cdc._db2_transaction_id(expression, data_type)}) -%}
         {%- elif name in ('AUTHID', 'APPLY_QUAL') -%}

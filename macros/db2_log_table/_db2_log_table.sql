@@ -57,7 +57,7 @@ deliveries_read as (
 typed_rows as (
     select
         {{ spark_cdc._db2_log_operation(spec) | indent(8) }} as cdc_operation,
-        {{ spark_cdc._local_time(time, spec.raw_columns[spec.log.time]) | indent(8) }} as cdc_time,
+        {{ spark_cdc._typed(time, spec.raw_columns[spec.log.time], 'timestamp', ['dots']) | indent(8) }} as cdc_time,
         named_struct(
             {{ keys | join(',\n') | indent(12) }}
         ) as cdc_key,

@@ -5,7 +5,7 @@
     {%- set keys, values = {}, [] -%}
     {%- for name in call.key -%}
         {%- set column = call.there[name] -%}
-        {%- do keys.update({name: spark_cdc._snapshot_value(spark_cdc._quote(column.name), column.type, call.types[name])}) -%}
+        {%- do keys.update({name: spark_cdc._typed(spark_cdc._quote(column.name), column.type, call.types[name])}) -%}
     {%- endfor -%}
     {%- for name in call.compared -%}
         {%- do values.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._quote(call.there[name].name)) -%}
@@ -52,7 +52,7 @@ where
     {%- set values = [] -%}
     {%- for name in call.compared -%}
         {%- set expected = 'cdc_expected.' ~ spark_cdc._quote(name) -%}
-        {%- set value = spark_cdc._snapshot_value(expected, call.there[name].type, call.types[name]) -%}
+        {%- set value = spark_cdc._typed(expected, call.there[name].type, call.types[name]) -%}
         {%- if value != expected -%}{%- do values.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}{%- endif -%}
     {%- endfor -%}
     {{ return(values) }}
@@ -69,7 +69,7 @@ where
         {%- set there, data_type = call.there[name].type, call.types[name] -%}
         {%- set quoted = '.' ~ spark_cdc._quote(name) -%}
         {%- set expected, found = 'cdc_expected' ~ quoted, 'cdc_found' ~ quoted -%}
-        {%- set is_cast = spark_cdc._snapshot_value(expected, there, data_type) != expected -%}
+        {%- set is_cast = spark_cdc._typed(expected, there, data_type) != expected -%}
         {%- set value = 'cdc_value' ~ quoted if is_cast else expected -%}
         {%- set differs = 'not ' ~ spark_cdc._bytewise(value, data_type) ~ ' <=> ' ~ spark_cdc._bytewise(found, data_type) -%}
         {%- if is_cast -%}
@@ -90,21 +90,6 @@ where
         "'cdc_problem', '" ~ problem ~ "'", "'cdc_column', " ~ texts[0], "'cdc_expected', " ~ texts[1], "'cdc_found', " ~ texts[2]
     ]) -%}
     {{ return(spark_cdc._call('if', [condition, fields, 'null'])) }}
-{%- endmacro -%}
-
-{#- A value of the snapshot as the tested table has it; NULL if it is not exactly a value of that type. Spark would turn times,
-    dates and texts into each other in the time zone of the session; here they are in UTC. -#}
-{%- macro _snapshot_value(expression, there, data_type) -%}
-    {%- if spark_cdc._spelled(there) == spark_cdc._spelled(data_type) -%}
-        {{ return(expression) }}
-    {%- endif -%}
-    {%- set family, wanted = spark_cdc._type_facts(there).family, spark_cdc._type_facts(data_type).family -%}
-    {%- if family == 'timestamp' and wanted in ('timestamp', 'date', 'text') -%}
-        {{ return(spark_cdc._typed_once(spark_cdc._time_text(expression, there), data_type)) }}
-    {%- elif family == 'date' and wanted == 'timestamp' -%}
-        {{ return(spark_cdc._typed_once('cast(' ~ expression ~ ' as string)', data_type)) }}
-    {%- endif -%}
-    {{ return(spark_cdc._typed(expression, there, data_type)) }}
 {%- endmacro -%}
 
 {#- A value as text to show, the same in each session. -#}

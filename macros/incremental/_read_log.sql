@@ -106,17 +106,12 @@
     )) }}
 {%- endmacro -%}
 
-{#- The last batch of a view from a batch on, as text. Times are microseconds, since their text depends on the session. -#}
+{#- The last batch of a view from a batch on, as text that is the same in each session. -#}
 {%- macro _last_batch(log, batch) -%}
-    {%- set last = 'unix_micros(max(cdc_batch))' if log.type | lower == 'timestamp' else 'max(cdc_batch)' -%}
-    {%- set condition = '\nwhere cdc_batch >= ' ~ spark_cdc._batch_value(log, batch) if batch is not none else '' -%}
+    {%- set condition = '\nwhere cdc_batch >= ' ~ spark_cdc._cast_literal(batch, log.type) if batch is not none else '' -%}
     {{ return(run_query(
-        'select ' ~ ('hex(' ~ last ~ ')' if log.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)') ~ ' from ' ~ log.source ~ condition
+        'select ' ~ spark_cdc._literal_text('max(cdc_batch)', log.type) ~ ' from ' ~ log.source ~ condition
     ).rows[0][0]) }}
-{%- endmacro -%}
-
-{%- macro _batch_value(log, text) -%}
-    {{ return('timestamp_micros(' ~ text ~ ')' if log.type | lower == 'timestamp' else spark_cdc._cast_literal(text, log.type)) }}
 {%- endmacro -%}
 
 {#- The number of some rows of a view, and a checksum of them. -#}
@@ -128,7 +123,7 @@
 {%- endmacro -%}
 
 {%- macro _checksum_of_batch(log, batch) -%}
-    {{ return(spark_cdc._checksum(log, 'cdc_batch = ' ~ spark_cdc._batch_value(log, batch)) if batch is not none else '') }}
+    {{ return(spark_cdc._checksum(log, 'cdc_batch = ' ~ spark_cdc._cast_literal(batch, log.type)) if batch is not none else '') }}
 {%- endmacro -%}
 
 {#- The property of a model that has read logs up to their last batches. -#}
@@ -144,8 +139,8 @@
     meanwhile are left to the next run. -#}
 {%- macro _rows_of_log(log, part) -%}
     {%- set no_batch = 'false' if log.is_stored or (log.is_emptied and log.is_other) else 'cdc_batch is null' -%}
-    {%- set to_last = no_batch if log.batch is none else 'cdc_batch <= ' ~ spark_cdc._batch_value(log, log.batch) -%}
-    {%- set read = spark_cdc._batch_value(log, log.read) if log.read is not none else none -%}
+    {%- set to_last = no_batch if log.batch is none else 'cdc_batch <= ' ~ spark_cdc._cast_literal(log.batch, log.type) -%}
+    {%- set read = spark_cdc._cast_literal(log.read, log.type) if log.read is not none else none -%}
     {%- if part == 'known' -%}
         {%- if log.is_other -%}
             {{ return('false') }}

@@ -47,8 +47,7 @@
 {#- The last value of the watermark in a relation, as text; none if no row meets the condition. -#}
 {%- macro _last_watermark(watermark, relation, condition='true') -%}
     {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
-    {%- set text = 'hex(' ~ last ~ ')' if watermark.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)' -%}
-    {{ return(run_query('select ' ~ text ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
+    {{ return(run_query('select ' ~ spark_cdc._literal_text(last, watermark.type) ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
 {%- endmacro -%}
 
 {#- The clause that filters rows of `cdc_rows` below the last value of the watermark. There is no filter in two cases: the
@@ -63,7 +62,7 @@
     {%- if not watermark.within -%}
         {%- set before = run.properties.get(spark_cdc._watermark_property(watermark)) -%}
         {%- set last = none -%}
-        {%- if before -%}
+        {%- if before and (watermark.type | lower != 'timestamp' or modules.re.fullmatch('-?\\d+', before)) -%}
             {%- set last = spark_cdc._last_watermark(
                 watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
             ) -%}
@@ -88,10 +87,22 @@
     ) }}
 {%- endmacro -%}
 
-{#- A value, given as text, as a literal of a type; a binary value is given as hexadecimal text. -#}
+{#- A value as text that is the same in each session: of a timestamp its microseconds, of binary its hexadecimal digits. -#}
+{%- macro _literal_text(expression, data_type) -%}
+    {%- if data_type | lower == 'binary' -%}
+        {{ return('hex(' ~ expression ~ ')') }}
+    {%- elif data_type | lower == 'timestamp' -%}
+        {{ return('cast(unix_micros(' ~ expression ~ ') as string)') }}
+    {%- endif -%}
+    {{ return('cast(' ~ expression ~ ' as string)') }}
+{%- endmacro -%}
+
+{#- A value, given as such a text, as a literal of its type. -#}
 {%- macro _cast_literal(value, data_type) -%}
     {%- if data_type | lower == 'binary' -%}
         {{ return('unhex(' ~ spark_cdc._literal(value) ~ ')') }}
+    {%- elif data_type | lower == 'timestamp' -%}
+        {{ return('timestamp_micros(' ~ value ~ ')') }}
     {%- endif -%}
     {{ return('cast(' ~ spark_cdc._literal(value) ~ ' as ' ~ data_type ~ ')') }}
 {%- endmacro -%}

@@ -14,7 +14,7 @@ with raw as (
         {%- if as_delivered %},
         cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
         cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
-        cast({{ spark_cdc._netiq_raw(spec, 'event_time') }} as string) as cdc_event_time_as_logged,
+        {{ spark_cdc._as_text(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time')) | indent(8) }} as cdc_event_time_as_logged,
         {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
         {%- endif %}
     from {{ spec.relation }}

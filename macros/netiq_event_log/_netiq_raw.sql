@@ -1,17 +1,9 @@
 {#- The columns of a raw row of the event log, by the layout of the log. -#}
 
-{#- A text of the log as a value of its column. Strings are as logged, binary is base64, all other types are read from
-    trimmed text. NULL if the text is not exactly a value of the type. Times may also have Db2's form; digits after
-    microseconds are cut. -#}
+{#- A text of the log as a value of its column; NULL if it is not exactly a value of the type. Strings are as logged, binary is
+    base64, and times may have Db2's form. -#}
 {%- macro _netiq_value(text, data_type) -%}
-    {%- set family = spark_cdc._type_facts(data_type).family -%}
-    {%- if family == 'text' -%}
-        {{ return(spark_cdc._typed(text, 'string', data_type)) }}
-    {%- elif data_type | lower | trim == 'binary' -%}
-        {{ return(spark_cdc._call('try_to_binary', [spark_cdc._call('regexp_replace', [text, "'[ \\\\t\\\\r\\\\n\\\\f]'", "''"]), "'base64'"])) }}
-    {%- endif -%}
-    {%- set prepared = spark_cdc._time_in_spark_form(text) if family in ('timestamp', 'date') else 'trim(' ~ text ~ ')' -%}
-    {{ return(spark_cdc._typed_once(prepared, data_type)) }}
+    {{ return(spark_cdc._typed_once(text, data_type, ['dots', 'base64'])) }}
 {%- endmacro -%}
 
 {#- A column of the log. Texts are compared by their bytes, whatever their collation. -#}
@@ -34,9 +26,9 @@
     {{ return(spark_cdc._netiq_raw_number(spec, 'record_id')) }}
 {%- endmacro -%}
 
-{#- The local time of an event, as `_local_time` gives it. -#}
+{#- The local time of an event, as a timestamp that shows it in UTC. -#}
 {%- macro _netiq_raw_time(spec) -%}
-    {{ return(spark_cdc._local_time(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time'))) }}
+    {{ return(spark_cdc._typed(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time'), 'timestamp', ['dots'])) }}
 {%- endmacro -%}
 
 {#- The literal of a local time, in the same form. -#}

@@ -45,11 +45,11 @@ snapshot_taken as (
         {%- set value = spark_cdc._netiq_snapshot_value(spec, name, 'cdc_there.' ~ quoted) -%}
         {%- do values.append(literal ~ ', ' ~ value) -%}
         {%- do answer.append(literal ~ ', cdc_values.' ~ quoted) -%}
-        {%- if value != 'cdc_there.' ~ quoted -%}
+        {%- if spark_cdc._can_be_bad(column.type, spec.columns[name]) -%}
             {%- do bad.append(spark_cdc._call('if', [
                 'cdc_there.' ~ quoted ~ ' is not null and cdc_values.' ~ quoted ~ ' is null',
                 spark_cdc._call('named_struct', [
-                    "'name', " ~ spark_cdc._literal(name | lower), "'value', cast(cdc_there." ~ quoted ~ ' as string)'
+                    "'name', " ~ spark_cdc._literal(name | lower), "'value', " ~ spark_cdc._as_text('cdc_there.' ~ quoted, column.type)
                 ]),
                 'null',
             ])) -%}

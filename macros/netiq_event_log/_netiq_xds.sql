@@ -38,23 +38,14 @@
 {%- macro _netiq_xds_text(expression, data_type) -%}
     {%- set facts = spark_cdc._type_facts(data_type) -%}
     {%- if data_type | lower | trim == 'binary' -%}
-        {{ return("translate(base64(" ~ expression ~ "), concat(chr(13), chr(10)), '')") }}
+        {{ return(spark_cdc._base64(expression)) }}
     {%- elif facts.family == 'timestamp' -%}
         {%- set text = spark_cdc._call('regexp_replace', [
             spark_cdc._as_text(expression, data_type), "'^(.*) (.{8})([.]0{6})?'", "'$1T$2'"
         ]) -%}
         {{ return('case\n    when ' ~ expression ~ ' is not null\n        then ' ~ (text | indent(8)) ~ '\nend') }}
-    {%- elif facts.family == 'decimal' and facts.scale > 6 -%}
-        {#- without ANSI mode, Spark writes a small number with an exponent -#}
-        {%- set text = 'cast(' ~ expression ~ ' as string)' -%}
-        {%- set digits = spark_cdc._call('regexp_replace', [text, "'^-?([0-9]+)[.]?([0-9]*)E.*$'", "'$1$2'"]) -%}
-        {{ return(spark_cdc._call('if', [
-            text ~ " like '%E%'",
-            spark_cdc._call('concat', [
-                'if(' ~ expression ~ " < 0, '-0.', '0.')", spark_cdc._call('lpad', [digits, facts.scale, "'0'"])
-            ]),
-            text,
-        ])) }}
+    {%- elif facts.family == 'decimal' -%}
+        {{ return(spark_cdc._text_of(expression, data_type)) }}
     {%- endif -%}
     {{ return(spark_cdc._as_text(expression, data_type)) }}
 {%- endmacro -%}

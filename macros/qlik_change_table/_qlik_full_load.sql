@@ -32,6 +32,14 @@
             {%- do sources.update({name: spelled[0]}) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- set column = spark_cdc._qlik_column_of_load_time(full_load_at, there) -%}
+    {%- if column and 'timestamp' not in [spark_cdc._kind_of(there[column])] + spark_cdc._casts().get(spark_cdc._kind_of(there[column]), []) -%}
+        {{ spark_cdc._stop(
+            me, 'full_load_at is ' ~ column ~ ', a column of type ' ~ there[column],
+            'a column of type timestamp, timestamp_ntz, date or string, or an SQL expression that gives such a value',
+            'full_load_at="to_date(cast(' ~ column ~ " as string), 'yyyyMMdd')\""
+        ) }}
+    {%- endif -%}
     {%- set values = {'cdc_load_at': spark_cdc._qlik_time_of_load(full_load_at, there)} if full_load_at is not none else {} -%}
     {{ return({
         'inputs': {'full_load': full_load},

@@ -90,7 +90,7 @@ end
         {%- if name in sources -%}
             {%- set there, type_there = spark_cdc._quote(sources[name]), types[sources[name]] -%}
             {%- set value = spark_cdc._typed(there, type_there, data_type) -%}
-            {%- if value != there -%}
+            {%- if spark_cdc._can_be_bad(type_there, data_type) -%}
                 {%- do casts.append(there ~ ' is not null and ' ~ value ~ ' is null') -%}
                 {%- do bad_values.append({
                     'name': name, 'type': data_type, 'text': spark_cdc._as_text(there, type_there),

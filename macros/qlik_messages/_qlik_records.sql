@@ -45,8 +45,6 @@
     {%- set column, data_type = spark_cdc._quote(found[name]), in_relation[found[name]] | lower | trim -%}
     {%- if data_type == wanted -%}
         {{ return(column) }}
-    {%- elif name == 'timestamp' and data_type == 'timestamp_ntz' -%}
-        {{ return('try_cast(concat(cast(' ~ column ~ " as string), 'Z') as timestamp)") }}
     {%- elif name == 'timestamp' -%}
         {{ return(spark_cdc._typed(column, data_type, 'timestamp')) }}
     {%- endif -%}

@@ -10,13 +10,11 @@ import base64
 import math
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
-
-BLANKS = "".join(map(chr, (*range(33), 127)))  # characters that a cast of Spark ignores
 
 INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 BOOLEANS = dict.fromkeys(("t", "true", "y", "yes"), True)
@@ -36,66 +34,57 @@ class BadValue(Malformed):
 
 # -------------------------------------------------------------------------------------------- forms
 
-DIGITS = re.compile(r"[+-]?\d+", re.ASCII)
-BIT = re.compile(r"[01]")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# at most 900 digits, one of which may be a point
+DIGITS = re.compile(r"[+-]?[\d.]{1,900}(e[+-]?\d{1,4})?", re.ASCII | re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(?=\.?\d)\d*(\.\d*)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 NO_NUMBER = re.compile(r"nan|[+-]?inf(inity)?", re.IGNORECASE)
-HEX = re.compile(r"([0-9a-fA-F]{2})*")
-BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+BIT = re.compile(r"([01])(\.0{0,400})?")
+HEX = re.compile(r"(?:0[xX])?((?:[0-9a-fA-F]{2})*)")
+QUOTED_HEX = re.compile(r"[xX]'((?:[0-9a-fA-F]{2})*)'")
 
-DAY = r"(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?)?"
-CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
-OFFSET = r" ?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?"
-# two digits of three are hours; two digits alone have no blank before the sign
-OTHER_OFFSET = (
-    r"(?! .\d\d\Z) ?(?P<sign>[+-])(?P<hours>\d{1,2})"
-    r"(?::?(?P<minutes>(?<=:)\d\d|(?<=\d\d)\d{1,2}))?"
+DAY = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+FRACTION = r"(?:\.(?P<fraction>\d{1,12}))?"
+ZONE = r"(?: ?(?P<zone>Z|UTC|(?P<sign>[+-])(?P<hours>\d\d)(?::?(?P<minutes>\d\d))?))?"
+# a clock to the hour or the minute has no zone
+SHORT = re.compile(rf"{DAY}(?:[ T](?P<hour>\d\d)(?::(?P<minute>\d\d))?)?", re.ASCII)
+WHOLE = re.compile(
+    rf"{DAY}[ T](?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d){FRACTION}{ZONE}", re.ASCII
 )
-
-
-def cast_time(year: str, offset: str = OFFSET) -> re.Pattern[str]:
-    """A date, or a date and time, as Spark casts it."""
-    zone = rf"(?P<zone>Z|UTC|{offset})?"
-    return re.compile(rf"(?P<year>{year}){DAY}(?:[ T]{CLOCK}{zone})?", re.ASCII)
-
-
-DB2_TIME = re.compile(
-    r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
-    r"-(?P<hour>[01]\d|2[0-3])\.(?P<minute>\d{2})\.(?P<second>\d{2})(?:\.(?P<fraction>\d{1,12}))?",
-    re.ASCII,
+DOTS = re.compile(
+    rf"{DAY}-(?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d){FRACTION}{ZONE}", re.ASCII
 )
 
 
 @dataclass(frozen=True)
 class Forms:
-    """The texts that a format reads, where formats differ.
+    """The texts that a format reads beyond those of all formats.
 
-    ``times``: dates and times. ``has_zoned_dates``: a date may be midnight in a zone. ``integers``,
-    ``booleans``: their numbers. ``has_infinity``: a float may be NaN or infinity in words, and then
-    no number is so large that it is infinity. ``is_base64``: binary is base64, else hexadecimal.
-    Rules of the formats ask for base64, for Db2's times, and for numbers as integers; other
-    differences grew.
+    ``has_dots``: times with dots, as Db2 writes them. ``has_midnight``: the hour 24 is the end of a
+    day. ``is_base64``: binary is base64, else hexadecimal. ``refused``: what it does not read, by
+    the kind of the type.
     """
 
-    times: Sequence[re.Pattern[str]]
-    has_zoned_dates: bool = False
-    integers: re.Pattern[str] = DIGITS
-    booleans: re.Pattern[str] = BIT
-    has_infinity: bool = False
+    has_dots: bool = False
+    has_midnight: bool = False
     is_base64: bool = False
+    refused: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
 
 
+# The vectors say so of captured columns.
+CAPTURED = {
+    "integer": re.compile(r".*[.eE].*"),
+    "boolean": re.compile(r".*\..*"),
+    "binary": re.compile(r"0[xX].*|.*'.*"),
+    "timestamp": re.compile(r" *\d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d *"),
+}
+BASE = Forms(has_dots=True, has_midnight=True)
 FORMS_OF = {
-    "db2_capture_table": Forms([cast_time(r"\d{4}")]),
-    "db2_log_table": Forms([cast_time(r"\d{4,6}")], integers=NUMBER),
-    "netiq_event_log": Forms([DB2_TIME, cast_time(r"\d{4,6}")], is_base64=True),
-    "qlik_messages": Forms(
-        [cast_time(r"\d{4}", OTHER_OFFSET)],
-        has_zoned_dates=True,
-        integers=NUMBER,
-        booleans=NUMBER,
-        has_infinity=True,
-    ),
+    "qlik_change_table": Forms(),
+    "qlik_messages": Forms(),
+    "gbase_capture": Forms(),
+    "netiq_event_log": Forms(has_dots=True, is_base64=True),
+    "db2_capture_table": Forms(has_dots=True, has_midnight=True, refused=CAPTURED),
+    "db2_log_table": BASE,
 }
 
 
@@ -104,24 +93,25 @@ FORMS_OF = {
 
 def read_text(sql_type: str, text: str, forms: Forms) -> Any:
     """A text as a value of a type. Raises :class:`BadValue`."""
+    kind = "integer" if sql_type in INTEGERS else sql_type
+    if kind in forms.refused and forms.refused[kind].fullmatch(text):
+        raise BadValue
     if sql_type == "string":
         return text
     if sql_type == "binary":
         return bytes_of(text, forms)
-    text = text.strip(BLANKS)
+    text = text.strip(" ")  # CHAR is padded
     if sql_type == "boolean":
-        return truth_of(text, forms)
+        return truth_of(text)
     if sql_type in ("float", "double"):
-        return float_of(sql_type, text, forms)
-    if sql_type in INTEGERS and not forms.integers.fullmatch(text):
-        raise BadValue
+        return float_of(sql_type, text)
     if sql_type in INTEGERS or sql_type.startswith("decimal("):
         return read_typed(sql_type, number_of(text))
-    at, has_zone = time_of(text, forms.times)
+    at, has_zone = time_of(text, forms)
     if sql_type == "timestamp":
         return at.replace(tzinfo=timezone.utc)
     assert sql_type in ("date", "timestamp_ntz"), sql_type
-    if has_zone and not (sql_type == "date" and forms.has_zoned_dates):
+    if has_zone and not (sql_type == "date" and re.search(r"\d(Z|\+00:?00)$", text)):
         raise BadValue
     if sql_type == "date" and at != datetime(at.year, at.month, at.day):
         raise BadValue
@@ -145,46 +135,55 @@ def read_typed(sql_type: str, value: Any) -> Any:
 
 def bytes_of(text: str, forms: Forms) -> bytes:
     """The bytes of hexadecimal digits, or of base64 with white space anywhere in it."""
-    if forms.is_base64:
-        text = re.sub(r"\s", "", text)
-    if not (BASE64 if forms.is_base64 else HEX).fullmatch(text):
+    if not forms.is_base64:
+        found = HEX.fullmatch(text) or QUOTED_HEX.fullmatch(text)
+        if not found:
+            raise BadValue
+        return bytes.fromhex(found[1])
+    text = re.sub(r"[ \t\r\n\f]", "", text)
+    try:
+        value = base64.b64decode(text.encode("ascii"), validate=True)
+    except ValueError:
+        raise BadValue from None
+    if base64.b64encode(value).decode() != text:  # an encoder writes no bits after the end
         raise BadValue
-    return base64.b64decode(text) if forms.is_base64 else bytes.fromhex(text)
+    return value
 
 
-def truth_of(text: str, forms: Forms) -> bool:
+def truth_of(text: str) -> bool:
     if text.lower() in BOOLEANS:
         return BOOLEANS[text.lower()]
-    if not forms.booleans.fullmatch(text) or (number := number_of(text)) not in (0, 1):
+    if not (found := BIT.fullmatch(text)):
         raise BadValue
-    return bool(number)
+    return found[1] == "1"
 
 
-def float_of(sql_type: str, text: str, forms: Forms) -> float:
-    """The nearest value."""
-    if forms.has_infinity and NO_NUMBER.fullmatch(text):
+def float_of(sql_type: str, text: str) -> float:
+    """The nearest value. A number that would be infinite, or 0 though it is not, has none."""
+    if NO_NUMBER.fullmatch(text):
         return float(text)
     if not NUMBER.fullmatch(text):
         raise BadValue
-    number: float = read_typed(sql_type, float(text))
-    if forms.has_infinity and math.isinf(number):
+    try:
+        number: float = read_typed(sql_type, float(text))
+    except OverflowError:
+        raise BadValue from None
+    is_zero = not re.search("[1-9]", text.lower().partition("e")[0])
+    if math.isinf(number) or (number == 0) != is_zero:
         raise BadValue
     return number
 
 
 def number_of(text: str) -> Decimal:
     """A number of decimal digits, exactly."""
-    if not NUMBER.fullmatch(text):
+    if not DIGITS.fullmatch(text) or not NUMBER.fullmatch(text):
         raise BadValue
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # its exponent is too large
-        raise BadValue from None
+    return Decimal(text)
 
 
 def whole_number(value: Any) -> int:
     """A number, or a text of one, that is an integer of at most 60 digits."""
-    return int(fitting(number_of(str(value).strip(BLANKS)), 60, 0))
+    return int(fitting(number_of(str(value).strip(" ")), 60, 0))
 
 
 def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
@@ -200,31 +199,40 @@ def fitting(number: Decimal, precision: int, scale: int) -> Decimal:
     return Decimal((sign, tuple(map(int, written + "0" * (last + scale))), -scale))
 
 
-def time_of(text: str, times: Iterable[re.Pattern[str]]) -> tuple[datetime, bool]:
+def time_of(text: str, forms: Forms) -> tuple[datetime, bool]:
     """The wall clock of a date and time, in UTC if it names a zone; and whether it does."""
-    text = text.strip(BLANKS)
-    found = next((match for one in times if (match := one.fullmatch(text))), None)
+    text = text.strip(" ")
+    found = SHORT.fullmatch(text) or WHOLE.fullmatch(text)
+    if found is None and forms.has_dots:
+        found = DOTS.fullmatch(text)
     if found is None:
         raise BadValue
     part = found.groupdict()
     names = ("year", "month", "day", "hour", "minute", "second")
-    year, month, day, hour, minute, second = (int(part[name] or 0) for name in names)
-    micros = int(f"{part['fraction'] or ''}000000"[:6])  # digits after microseconds are cut
+    year, month, day, hour, minute, second = (int(part.get(name) or 0) for name in names)
+    micros = int(f"{part.get('fraction') or ''}000000"[:6])  # digits after microseconds are cut
+    zone, later = part.get("zone"), timedelta()
+    is_midnight = hour == 24 and "second" in part and not minute and not second
+    if is_midnight and forms.has_midnight and not int(part["fraction"] or 0) and not zone:
+        hour, later = 0, timedelta(days=1)
     try:
-        at = datetime(year, month or 1, day or 1, hour, minute, second, micros)
+        at = datetime(year, month, day, hour, minute, second, micros) + later
         if sign := part.get("sign"):
-            minutes = int(part["hours"]) * 60 + int(part["minutes"] or 0)
-            at -= timedelta(minutes=-minutes if sign == "-" else minutes)
+            hours, minutes = int(part["hours"]), int(part["minutes"] or 0)
+            if hours * 60 + minutes > 18 * 60 or minutes > 59:
+                raise BadValue
+            shift = timedelta(hours=hours, minutes=minutes)
+            at += shift if sign == "-" else -shift
     except (ValueError, OverflowError):
         raise BadValue from None
-    return at, part.get("zone") is not None
+    return at, zone is not None
 
 
 def clock_of(value: datetime | str, forms: Forms) -> datetime:
-    """The wall clock of a commit as it landed, in UTC if it has a zone. Db2 also writes its own."""
+    """The wall clock of a commit as it landed, in UTC if it has a zone."""
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
-    return time_of(value, (DB2_TIME, *forms.times))[0]
+    return time_of(value, forms)[0]
 
 
 # -------------------------------------------------------------------------------------------- write

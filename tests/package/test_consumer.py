@@ -60,72 +60,11 @@ def sources(warehouse: Warehouse, consumer: Path) -> Iterator[str]:
     )
 
 
-def test_text_without_a_zone_is_utc_in_every_zone(lake: Warehouse, tmp_path: Path) -> None:
-    """The servers of Iceberg and Delta work in other time zones."""
-    assert lake.sql("select current_timezone()") != [("UTC",)]
-    (tmp_path / "dbt_project.yml").write_text("name: zones\nprofile: consumer\n")
-    install_package(tmp_path)
-    expected = {
-        "2024": "1704067200",
-        "2024-03": "1709251200",
-        "2024-03-15": "1710460800",
-        "2024-03-15 10": "1710496800",
-        "2024-03-15 10:20": "1710498000",
-        "2024-03-15T10:20:30.5": "1710498030",
-        "2024-03-15 10:20:30+05:30": "1710478230",
-        "10:20:30": None,
-    }
-    texts = ", ".join(f"('{text}')" for text in expected)
-    select = (
-        "select text, cast(unix_seconds({{ spark_cdc._typed('text', 'string', 'timestamp') }}) as"
-        f" string) as seconds from values {texts} as texts (text)"
-    )
-    shown = lake.dbt(
-        tmp_path,
-        *("--quiet", "show", "--limit", "9", "--inline", select, "--output", "json"),
-        profiles=CONSUMER,
-    )
-    rows = json.loads(shown.output[shown.output.index("{") :])["show"]
-    assert {row["text"]: row["seconds"] for row in rows} == expected
-
-
 def show(warehouse: Warehouse, consumer: Path, select: str) -> dict[str, str | None]:
     """Run a query of one row, which may call macros, and give that row."""
     shown = warehouse.dbt(consumer, "--quiet", "show", "--inline", select, "--output", "json")
     row: dict[str, str | None] = json.loads(shown.output[shown.output.index("{") :])["show"][0]
     return row
-
-
-INEXACT = [
-    ("'2024-03-15T10:20:30'", "string", "timestamp_ntz", "2024-03-15 10:20:30"),
-    ("'2024-03-15'", "string", "timestamp_ntz", "2024-03-15 00:00:00"),
-    ("'2024-03-15T10:20:30+05:30'", "string", "timestamp_ntz", None),
-    ("'2024-03-15 10:20:30Z'", "string", "timestamp_ntz", None),
-    ("'2024-03-15 10:20:30 Europe/Paris'", "string", "timestamp_ntz", None),
-    ("timestamp'2022-01-01 00:00:00Z'", "timestamp", "bigint", "1640995200"),
-    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "bigint", None),
-    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,2)", "1640995200.75"),
-    ("timestamp'2022-01-01 00:00:00.75Z'", "timestamp", "decimal(12,1)", None),
-    ("1640995200.7500001BD", "decimal(17,7)", "timestamp", None),
-    ("1640995200L", "bigint", "timestamp", "2022-01-01 00:00:00"),
-    ("1640995200000000L", "bigint", "timestamp", None),
-    ("9223372036854775807L", "bigint", "timestamp", None),
-    ("1", "int", "boolean", "true"),
-    ("0", "int", "boolean", "false"),
-    ("5", "int", "boolean", None),
-    ("cast('NaN' as double)", "double", "boolean", None),
-    ("true", "boolean", "int", "1"),
-]
-
-
-def test_a_value_is_exactly_of_its_type_or_null(warehouse: Warehouse, consumer: Path) -> None:
-    values = ", ".join(
-        f"cast({{{{ spark_cdc._typed({json.dumps(value)}, '{there}', '{wanted}') }}}} as string)"
-        f" as c{number}"
-        for number, (value, there, wanted, _) in enumerate(INEXACT)
-    )
-    row = show(warehouse, consumer, f"select {values}")
-    assert list(row.values()) == [expected for *_, expected in INEXACT]
 
 
 # Some two thousand events on keys that occur twice in a transaction, in all combinations.

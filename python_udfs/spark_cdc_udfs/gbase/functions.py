@@ -37,6 +37,11 @@ from spark_cdc_udfs.gbase.values import as_text, unscaled
 STRETCH_BYTES = 16 * 1024 * 1024
 MOST_BUCKETS = 512
 DECODED_BYTES = 16 * 1024 * 1024  # of records that are decoded at once
+# The texts that the macros read as a timestamp without a zone. Arrow reads more.
+TIME = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    "([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?)?)?$"
+)
 
 
 class Stretches:
@@ -389,6 +394,9 @@ def _native(values: Any, family: str) -> Any:
     if kind == "date":
         return values.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date32(type_) else None
     if kind == "timestamp" and pa.types.is_string(type_):
+        is_time = pc.match_substring_regex(values, TIME)
+        if pc.any(pc.or_(pc.invert(is_time), pc.starts_with(values, "0000"))).as_py():
+            return None
         try:
             return values.cast(pa.timestamp("us")).cast(pa.int64())
         except pa.ArrowInvalid:

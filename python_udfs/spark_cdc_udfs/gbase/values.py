@@ -117,7 +117,7 @@ def _date(raw: Bytes) -> Decoded:
 
 def _boolean(raw: Bytes) -> Decoded:
     null, value = raw[:, 0], raw[:, 1]
-    bad = (null > 1) | (value > 1)
+    bad = (null > 1) | ((null == 0) & (value > 1))  # a null has no value to judge
     buffers = [np.packbits((null == 0) & ~bad, bitorder="little")]
     buffers.append(np.packbits(value == 1, bitorder="little"))
     values = pa.Array.from_buffers(pa.bool_(), len(raw), [pa.py_buffer(bits) for bits in buffers])
@@ -304,8 +304,11 @@ def _time(type_: Type, number: _Packed) -> Decoded:
         bad |= written[-1] != ord("0")
         written = written[:-1]
 
-    # The first field as wide as its pairs of digits, or FRACTION alone after its point.
+    # The first field as wide as its pairs of digits, or FRACTION alone after its point. No cast
+    # reads an interval that begins with the point.
     lines: list[Bytes | str] = ["-"] if interval else []
+    if interval and first == FRACTION:
+        lines.append("0")
     place = 0
     for field in range(first, last + 1):
         between = BEFORE_FIELD[field]

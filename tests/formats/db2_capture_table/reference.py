@@ -17,7 +17,18 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kit.formats import raw_counts
-from kit.values import FORMS_OF, Malformed, as_text, clock_of, key_text, rank, read_text, read_typed
+from kit.values import (
+    BASE,
+    FORMS_OF,
+    Forms,
+    Malformed,
+    as_text,
+    clock_of,
+    key_text,
+    rank,
+    read_text,
+    read_typed,
+)
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -70,10 +81,10 @@ def canonical(value: Any) -> str:
 FORMS = FORMS_OF["db2_capture_table"]
 
 
-def read_value(sql_type: str, value: Any) -> Any:
+def read_value(sql_type: str, value: Any, forms: Forms = FORMS) -> Any:
     """A value of a type: the cast neither fails nor changes it (rule 5)."""
     if isinstance(value, str):
-        return read_text(sql_type, value, FORMS)
+        return read_text(sql_type, value, forms)
     if value is None or sql_type == "string":
         return as_text(value)
     return read_typed(sql_type, value)
@@ -264,7 +275,8 @@ def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
     for raw in base:
         try:
             values = {
-                name: read_value(options.columns[name], cell(raw, name)) for name in options.key
+                name: read_value(options.columns[name], cell(raw, name), BASE)
+                for name in options.key
             }
         except Malformed:
             continue
@@ -272,7 +284,9 @@ def answers_of(base: Iterable[Row], options: Options) -> dict[Key, Answer]:
         if None in key:
             continue
         try:
-            row = {name: read_value(of, cell(raw, name)) for name, of in options.columns.items()}
+            row = {
+                name: read_value(of, cell(raw, name), BASE) for name, of in options.columns.items()
+            }
         except Malformed:
             found.setdefault(key, []).append(None)
         else:

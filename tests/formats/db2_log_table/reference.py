@@ -17,7 +17,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kit.formats import raw_counts
-from kit.values import FORMS_OF, Malformed, clock_of, key_text, rank, read_text, whole_number
+from kit.values import FORMS_OF, Forms, Malformed, clock_of, key_text, rank, read_text, whole_number
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -28,6 +28,7 @@ OPERATIONS = {"I": 0, "U": 1, "D": 2}
 # ------------------------------------------------------------------------------------------- values
 
 FORMS = FORMS_OF["db2_log_table"]
+TIME = Forms(has_dots=True)
 
 
 def read_value(sql_type: str, value: Any) -> Any:
@@ -93,7 +94,7 @@ def read_row(row: Row, options: Options) -> LogRow | None:
         raise Malformed("null_key")
     if row["TIME"] is None:
         raise Malformed("missing_time")
-    time = clock_of(row["TIME"], FORMS)
+    time = clock_of(row["TIME"], TIME)
     return LogRow(operation, time, key_of(key, options))
 
 

@@ -230,7 +230,7 @@ def time_text(match: re.Match[str], raw: bytes) -> str | None:
     text = ""
     for name in wanted:
         if name == "fraction":
-            text += "." + str(part).zfill(fraction)
+            text += "0" * (name == first and interval) + "." + str(part).zfill(fraction)
             continue
         between = {"month": "-", "day": "-", "hour": " ", "minute": ":", "second": ":"}
         if name == first:
@@ -294,7 +294,7 @@ def value_of(type_text: str, raw: bytes, encoding: str = "utf-8") -> Any:
         except OverflowError:
             raise Bad("bad_value") from None
     if name == "boolean":
-        if raw[0] > 1 or raw[1] > 1:
+        if raw[0] > 1 or (raw[0] == 0 and raw[1] > 1):
             raise Bad("bad_value")
         return None if raw[0] else bool(raw[1])
     if name in ("char", "nchar"):

@@ -176,7 +176,7 @@ class Options:
             return None
         if self.as_of == "now":
             return self.now.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
-        at, has_zone = time_of(self.as_of, FORMS.times)
+        at, has_zone = time_of(self.as_of, FORMS)
         if has_zone:
             raise ValueError(f"as_of is {self.as_of}")
         return at

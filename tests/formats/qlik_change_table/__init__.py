@@ -213,6 +213,12 @@ DECLARED: dict[str, dict[str, str | None]] = {
     "broken_name": HEADERS | {"id": "int", "order\nno": "string"},
     "numbered": HEADERS | {"id": "NUMBER(10)"},
     "packed": HEADERS | {"id": "int", "due": "int", "at": "date", "flag": "boolean"},
+    "others": HEADERS
+    | {
+        **{"id": "int", "n": "bigint", "x": "double", "d": "decimal(9,0)", "b": "binary"},
+        **{"t": "timestamp", "l": "timestamp_ntz", "lasts": "interval day to second"},
+    },
+    "loaded_numbers": {"id": "bigint", "note": "string", "snapshot": "int", "b": "binary"},
     "loaded": TABLE | {"load_time": "timestamp"},
     "loaded_headers": TABLE | {"header__CHANGE_seq": "string"},
     "loaded_reserved": TABLE | {"cdc_batch": "string"},
@@ -325,11 +331,36 @@ WRONG_CALLS = [
     ("ct, ['id'], {'id': 'datetime2(7)'}", "columns={'id': 'timestamp'}"),
     ("numbered, ['id']", "that its YAML declares for id is NUMBER(10), which Spark does not know"),
     ("numbered, ['id'], {'id': 'int'}", "that its YAML declares for id is NUMBER(10), which Spark"),
-    ("packed, ['id'], {'id': 'int', 'due': 'date'}", "due is int and shall be date, to which"),
-    ("packed, ['id'], {'id': 'int', 'at': 'int'}", "at is date and shall be int, to which Spark"),
+    ("packed, ['id'], {'id': 'int', 'due': 'date'}", "the column due is int and shall be date"),
+    ("packed, ['id'], {'id': 'int', 'at': 'int'}", "the column at is date and shall be int"),
     (
         "packed, ['id'], {'id': 'int', 'flag': 'timestamp'}",
         "flag is boolean and shall be timestamp",
+    ),
+    *(
+        (f"others, ['id'], {{'id': 'int', '{name}': '{wanted}'}}", said)
+        for name, wanted, said in (
+            ("n", "timestamp", "timestamp_seconds(n) as n from"),
+            ("x", "timestamp", "the column x is double and shall be timestamp"),
+            ("d", "timestamp_ntz", "the column d is decimal(9,0) and shall be timestamp_ntz"),
+            ("n", "date", "to_date(cast(n as string), 'yyyyMMdd') as n from"),
+            ("n", "interval day to second", "n is bigint and shall be interval day to second"),
+            ("b", "string", "hex(b) as b from"),
+            ("b", "int", "the column b is binary and shall be int"),
+            ("t", "bigint", "unix_micros(t) as t from"),
+            ("t", "double", "the column t is timestamp and shall be double"),
+            ("l", "decimal(20,6)", "the column l is timestamp_ntz and shall be decimal(20,6)"),
+            ("lasts", "string", "lasts is interval day to second and shall be string"),
+            ("lasts", "interval hour to second", "and shall be interval hour to second"),
+        )
+    ),
+    (
+        "ct, ['id'], full_load=loaded_numbers, full_load_at='snapshot'",
+        "full_load_at is snapshot, a column of type int",
+    ),
+    (
+        "ct, ['id'], full_load=loaded_numbers, full_load_at='`b`'",
+        "full_load_at is b, a column of type binary",
     ),
     ("broken_name, ['id'], {'id': 'int'}", 'a line break in the name of the column "order\\nno"'),
 ]
