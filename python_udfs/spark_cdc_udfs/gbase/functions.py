@@ -38,10 +38,7 @@ STRETCH_BYTES = 16 * 1024 * 1024
 MOST_BUCKETS = 512
 DECODED_BYTES = 16 * 1024 * 1024  # of records that are decoded at once
 # The texts that the macros read as a timestamp without a zone. Arrow reads more.
-TIME = (
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    "([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?)?)?$"
-)
+TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?)?)?$"
 
 
 class Stretches:
