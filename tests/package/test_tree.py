@@ -41,7 +41,6 @@ def test_a_decoder_calls_nothing_of_the_machinery(decoder: str) -> None:
 # Files of shared folders that name a format, and the reason.
 NAMING = {
     "macros/common/_macros.yml": "the examples of quarantine and raw_counts",
-    "macros/common/_times.sql": "the form of a time that several formats land",
     "macros/health/health.sql": "it finds the decoder of a row only in cdc_source, a value",
     "macros/generic_tests/_generic_tests.yml": "it documents the tests of one format",
     "macros/generic_tests/qlik_delete_bits_are_key.sql": "a test of one format",
@@ -49,6 +48,7 @@ NAMING = {
     "scripts/check.py": "an example of a name",
     "tests/kit/values.py": "the table of the texts that each format reads",
     "tests/laws/test_values.py": "formats that read a text differently",
+    "tests/laws/test_zones.py": "raw columns with types, in every decoder",
 }
 # `change_feed` writes for Kafka.
 PRODUCTS = FORMATS - {"kafka", "avro"}
