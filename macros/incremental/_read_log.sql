@@ -106,9 +106,11 @@
     )) }}
 {%- endmacro -%}
 
-{#- The last batch of a view from a batch on, as text. Times are microseconds, since their text depends on the session. -#}
+{#- The last batch of a view from a batch on, as text. Times are microseconds, since their text depends on the session. Rows of
+    a batch in the future wait for it: see _believed_watermark. -#}
 {%- macro _last_batch(log, batch) -%}
-    {%- set last = 'unix_micros(max(cdc_batch))' if log.type | lower == 'timestamp' else 'max(cdc_batch)' -%}
+    {%- set last = 'max(' ~ spark_cdc._believed_watermark('cdc_batch', log.type, false) ~ ')' -%}
+    {%- set last = 'unix_micros(' ~ last ~ ')' if log.type | lower == 'timestamp' else last -%}
     {%- set condition = '\nwhere cdc_batch >= ' ~ spark_cdc._batch_value(log, batch) if batch is not none else '' -%}
     {{ return(run_query(
         'select ' ~ ('hex(' ~ last ~ ')' if log.type | lower == 'binary' else 'cast(' ~ last ~ ' as string)') ~ ' from ' ~ log.source ~ condition
