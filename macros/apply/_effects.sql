@@ -76,6 +76,7 @@ named_keys as (
         -- a column that a moved row does not carry is null at its new key (rule 13)
         case when not cdc_moved then cdc_present_columns end as cdc_present_columns,
         case
+            {{ spark_cdc._when_broken(table) | indent(12) }}
             when cdc_leaves or cdc_operation = 'delete' then -1
             when cdc_moved or cdc_operation = 'insert' then 1
             else 0
@@ -84,7 +85,7 @@ named_keys as (
         lateral view explode(
             case when cdc_moved then array(false, true) else array(false) end
         ) sides as cdc_leaves
-    where cdc_operation <> 'truncate'
+    where not cdc_operation <=> 'truncate'
 ),
 
 -- The effect of each event on each key that it names. Keys are counted (rule 4). An effect adds cdc_row_delta, and
@@ -107,6 +108,43 @@ effects as (
         end as cdc_after
     from named_keys
 )
+{%- endmacro -%}
+
+{#- The first branch of a `case` over change events: the query stops at an event that has no place, or no key. The decoders of
+    this package make none. A truncate has no key. -#}
+{%- macro _when_broken(table, is_truncate=false) -%}
+    {%- set problems, texts, values, shown = {}, [], [], ['cdc_operation', 'cdc_sequence', 'cdc_commit_sequence', 'cdc_commit_at'] -%}
+    {%- for name in ('cdc_sequence', 'cdc_commit_sequence') -%}{%- do problems.update({name ~ ' is NULL': name ~ ' is null'}) -%}{%- endfor -%}
+    {%- do problems.update({
+        'cdc_commit_at is not in the years 1 to 9999': "cdc_commit_at < timestamp '0001-01-01 00:00:00Z'\n"
+            ~ "or cdc_commit_at > timestamp '9999-12-31 23:59:59.999999Z'",
+    }) -%}
+    {%- if not is_truncate -%}
+        {%- set operations = "'" ~ spark_cdc._event_operations() | join("', '") ~ "'" -%}
+        {%- do problems.update({'cdc_operation is unknown': 'not coalesce(cdc_operation in (' ~ operations ~ '), false)'}) -%}
+        {%- for name in table.key if not table.null_keys -%}
+            {%- do problems.update({'the key column ' ~ name ~ ' is NULL': spark_cdc._quote(name) ~ ' is null'}) -%}
+        {%- endfor -%}
+        {%- do shown.extend(table.key) -%}
+    {%- endif -%}
+    {%- for problem, condition in problems.items() -%}
+        {%- do texts.append(spark_cdc._call('if', [condition, spark_cdc._literal(problem), 'null'])) -%}
+    {%- endfor -%}
+    {%- for name in shown -%}
+        {%- set value = 'cast(' ~ spark_cdc._quote(name) ~ ' as string)' -%}
+        {%- do values.append(spark_cdc._call('concat', [spark_cdc._literal(name ~ ' = '), 'coalesce(' ~ value ~ ", 'NULL')"])) -%}
+    {%- endfor -%}
+{#- no to_json: where Spark does not compile it, it compiles no neighbour either -#}
+when
+    {{ problems.values() | join('\nor ') | indent(4) }}
+    then raise_error(
+        concat(
+            'spark_cdc: a change event is broken: ',
+            {{ spark_cdc._call('concat_ws', ["', '"] + texts) | indent(12) }},
+            ' in ',
+            {{ spark_cdc._call('concat_ws', ["', '"] + values) | indent(12) }}
+        )
+    )
 {%- endmacro -%}
 
 {#- Whether an event moves its row from another key. A NULL in a before image is unknown, unless NULL is a value of keys. -#}

@@ -15,7 +15,16 @@
 truncates as (
     select
         array_sort(
-            collect_list(struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation))
+            collect_list(
+                {%- if is_increment %}
+                struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation)
+                {%- else %}
+                case
+                    {{ spark_cdc._when_broken(none, is_truncate=true) | indent(20) }}
+                    else struct(cdc_commit_sequence, cdc_sequence, cdc_commit_at, cdc_operation)
+                end
+                {%- endif %}
+            )
         ) as cdc_list
     from {{ relation }}
     where {{ 'cdc_is_effect and ' if is_increment }}cdc_operation = 'truncate'

@@ -126,6 +126,12 @@
     {{ return(names) }}
 {%- endmacro -%}
 
+{%- macro _no_key_in_base(spec) -%}
+    {%- set types = [] -%}
+    {%- for name in spec.key -%}{%- do types.append(spec.base_columns[name].name ~ ' ' ~ spec.columns[name]) -%}{%- endfor -%}
+    {{ return('spark_cdc.' ~ spec.decoder ~ ': no row of base, ' ~ spec.lookups.base ~ ', has a key of these types: ' ~ types | join(', ')) }}
+{%- endmacro -%}
+
 {#- CTEs to `base_rows`: for each cdc_key the row that answers it, cdc_row. It is the greatest row whose values are all of
     their types. Without such a row cdc_row is NULL, and cdc_bad_base describes the bad values of one row.
 
@@ -133,6 +139,7 @@
     so few that they always fit in memory. -#}
 {%- macro _base_rows(spec, among=none) -%}
     {%- set uncertain, keys, there, values, bad, details = spark_cdc._uncertain_columns(spec), [], [], [], [], [] -%}
+    {%- set has_key, is_certain = [], [] -%}
     {%- for name, column in spec.base_columns.items() -%}
         {%- set quoted, literal = spark_cdc._quote(name), spark_cdc._literal(name) -%}
         {%- do there.append(literal ~ ', ' ~ spark_cdc._quote(column.name)) -%}
@@ -151,6 +158,8 @@
         {%- do keys.append(
             spark_cdc._literal(name) ~ ', ' ~ spark_cdc._key_value(spark_cdc._quote(column.name), column.type, spec.columns[name])
         ) -%}
+        {%- do has_key.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is not null') -%}
+        {%- do is_certain.append(spark_cdc._typed('value', column.type, spec.columns[name]) in ('value', 'try_cast(value as string)')) -%}
     {%- endfor -%}
     {%- if among -%}
 asked_buckets as (
@@ -183,9 +192,18 @@ base_values as (
         on pmod(xxhash64(base_there.cdc_key), 1048576) = asked_buckets.cdc_bucket
     {%- endif %}
     where
-        {%- for name in spec.key %}
-        {{ 'and ' if not loop.first }}cdc_key.{{ spark_cdc._quote(name) }} is not null
-        {%- endfor %}
+        {{ has_key | join('\nand ') | indent(8) }}
+        {%- if not is_certain | min %}
+        -- without this, every row would be read as deleted
+        and (
+            select
+                case
+                    when count(*) = 0 or count_if({{ has_key | join(' and ') }}) > 0 then true
+                    else raise_error({{ spark_cdc._literal(spark_cdc._no_key_in_base(spec)) }})
+                end
+            from base_there
+        )
+        {%- endif %}
 ),
 
     {%- if uncertain %}

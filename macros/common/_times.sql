@@ -42,6 +42,17 @@ coalesce(
 )
 {%- endmacro -%}
 
+{#- A local time in UTC; NULL if it is then not in the years 1 to 9999, as at the end of 9999 west of Greenwich. -#}
+{%- macro _utc_of_local_time(expression, zone) -%}
+    {%- set value = 'to_utc_timestamp(' ~ expression ~ ', ' ~ spark_cdc._literal(zone) ~ ')' -%}
+    {{ return(value if zone == 'UTC' else spark_cdc._time_of_years(value)) }}
+{%- endmacro -%}
+
+{#- A time, or NULL if it is not in the years 1 to 9999. -#}
+{%- macro _time_of_years(expression) -%}
+    {{ return('case\n    when\n        ' ~ (spark_cdc._is_local_time(expression) | indent(8)) ~ '\n        then ' ~ expression ~ '\nend') }}
+{%- endmacro -%}
+
 {#- A timestamp_ntz, a time in UTC, as a timestamp. A cast would take it as a time in the zone of the session. -#}
 {%- macro _clock_in_utc(expression) -%}
     {{ return('try_cast(concat(cast(' ~ expression ~ " as string), 'Z') as timestamp)") }}

@@ -30,7 +30,7 @@
         digits, "'.'", spark_cdc._call('md5', [spark_cdc._key_columns_as_text(spec, 'cdc_key.')])
     ]),
     'cdc_commit_sequence': digits,
-    'cdc_commit_at': 'to_utc_timestamp(cdc_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
+    'cdc_commit_at': spark_cdc._utc_of_local_time('cdc_time', spec.source_timezone),
     'cdc_present_columns': "case\n    when cdc_operation = 'delete'\n        then "
         ~ spark_cdc._call('array', key_names) | indent(8) ~ '\nend',
     'cdc_metadata': "named_struct('log_operation', cdc_last_operation, 'log_time', cdc_time)",

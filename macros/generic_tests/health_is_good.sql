@@ -46,9 +46,9 @@ where cdc_limit.value > cdc_limit.threshold
 {#- The limits, a dict of the name of a column -> number, as they were given. -#}
 {%- macro _health_limits(at_most) -%}
     {%- set accepted = [
-        'raw_rows', 'used_rows', 'no_op_rows', 'quarantined_rows', 'events', 'lag_seconds', 'orphaned_before_images',
+        'raw_rows', 'used_rows', 'no_op_rows', 'quarantined_rows', 'events', 'lag_seconds', 'events_in_future', 'orphaned_before_images',
         'updates_of_unknown_keys', 'inserts_over_existing_keys', 'deletes_of_unknown_keys', 'moves_without_before_image',
-        'events_with_unknown_columns', 'open_transactions', 'waiting_rows', 'quarantined_share'
+        'events_with_unknown_columns', 'open_transactions', 'unread_rows', 'waiting_rows', 'quarantined_share'
     ] -%}
     {%- set example = 'health_is_good: {arguments: {at_most: {lag_seconds: 3600, quarantined_share: 0.01}}}' -%}
     {%- if at_most is not mapping or not at_most -%}

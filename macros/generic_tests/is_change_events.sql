@@ -1,9 +1,15 @@
 {#- A relation has the shape of change events, and every event is one. See _generic_tests.yml. -#}
-{%- test is_change_events(model) -%}
+{%- test is_change_events(model, key=none, null_keys=false) -%}
 {%- if execute and spark_cdc._test_is_untold(model) -%}
 {{ spark_cdc._untold(model) }}
 {%- elif execute -%}
-{%- set problems = spark_cdc._event_column_problems(spark_cdc.columns_of(model)) -%}
+{%- set there, key_nulls = spark_cdc.columns_of(model), [] -%}
+{%- set problems = spark_cdc._event_column_problems(there) -%}
+{%- do spark_cdc._check_null_keys('is_change_events', null_keys) -%}
+{%- if key is not none -%}
+    {%- set names = spark_cdc._resolve_key('is_change_events', key, there | list, 'is_change_events: {arguments: {key: [order_id]}}') -%}
+    {%- for name in names if not null_keys -%}{%- do key_nulls.append(spark_cdc._quote(name) ~ ' is null') -%}{%- endfor -%}
+{%- endif -%}
 {%- if problems %}
 select
     column_problem as problem,
@@ -21,6 +27,8 @@ with counted as (
         cdc_operation,
         cdc_sequence,
         cdc_commit_sequence,
+        cdc_commit_at,
+        cdc_operation <> 'truncate' and ({{ key_nulls | join(' or ') or 'false' }}) as cdc_key_is_null,
         count(*) over (partition by cdc_sequence) as events
     from {{ model }}
 ),
@@ -39,6 +47,11 @@ events_with_problem as (
                 then concat('cdc_commit_sequence is not of printable ASCII characters before ~: ', cdc_commit_sequence)
             when cdc_commit_sequence > cdc_sequence
                 then concat('cdc_commit_sequence is greater than cdc_sequence: ', cdc_commit_sequence)
+            when cdc_key_is_null then 'a column of the key is null'
+            when
+                cdc_commit_at < timestamp '0001-01-01 00:00:00Z'
+                or cdc_commit_at > timestamp '9999-12-31 23:59:59.999999Z'
+                then 'cdc_commit_at is not in the years 1 to 9999'
             when events > 1 then concat(events, ' events have this cdc_sequence')
         end as problem
     from counted

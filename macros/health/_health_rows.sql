@@ -1,7 +1,7 @@
 {#- What `health` reads without an order: events, counts, quarantine. -#}
 
-{#- CTEs to `of_events`. -#}
-{%- macro _health_events(tables) -%}
+{#- CTEs to `of_events`. A commit after `now`, an SQL expression, is in the future: it says nothing about how late a table is. -#}
+{%- macro _health_events(tables, now) -%}
     {%- set selects = [] -%}
     {%- for one in tables -%}{%- do selects.append(spark_cdc._health_events_of(one)) -%}{%- endfor -%}
 {{ spark_cdc._health_all('events', spark_cdc._health_union(selects), tables) }},
@@ -12,7 +12,8 @@ of_events as (
         table_name,
         max(cdc_source) as cdc_source,
         count(*) as events,
-        max(cdc_commit_at) as last_commit_at,
+        max(case when cdc_commit_at <= {{ now }} then cdc_commit_at end) as last_commit_at,
+        count_if(cdc_commit_at > {{ now }}) as events_in_future,
         max(
             case
                 when cdc_batch rlike '^[0-9-]{10}T[0-9:.]+Z[+]*$'
@@ -76,9 +77,9 @@ select
 from {{ one.changes }}
 {%- endmacro -%}
 
-{#- CTEs to `of_counts`, `of_streams` and `of_quarantine`. -#}
+{#- CTEs to `of_counts`, `of_streams`, `of_logs` and `of_quarantine`. -#}
 {%- macro _health_raw_rows(tables) -%}
-    {%- set counts, streams, quarantines = [], [], [] -%}
+    {%- set counts, streams, logs, quarantines = [], [], [], [] -%}
     {%- for one in tables -%}
         {%- set name = spark_cdc._literal(one.name) -%}
         {%- if one.counts -%}
@@ -91,6 +92,12 @@ from {{ one.changes }}
             {%- do streams.append(
                 'select\n    ' ~ name ~ ' as table_name,\n    open_transactions\nfrom (\n    '
                 ~ one.open_transactions | trim | indent(4) ~ '\n) as open_records'
+            ) -%}
+        {%- endif -%}
+        {%- if one.unread -%}
+            {%- do logs.append(
+                'select\n    ' ~ name ~ ' as table_name,\n    coalesce(sum(cdc_landed - cdc_read), 0) as unread_rows\nfrom (\n    '
+                ~ one.unread | trim | indent(4) ~ '\n) as unread'
             ) -%}
         {%- endif -%}
         {%- if one.quarantine -%}
@@ -111,6 +118,10 @@ of_counts as (
 
 of_streams as (
     {{ spark_cdc._health_union(streams, {'table_name': 'string', 'open_transactions': 'bigint'}) | indent(4) }}
+),
+
+of_logs as (
+    {{ spark_cdc._health_union(logs, {'table_name': 'string', 'unread_rows': 'bigint'}) | indent(4) }}
 ),
 
 {{ spark_cdc._health_all('quarantined', spark_cdc._health_union(quarantines, {

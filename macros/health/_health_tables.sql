@@ -2,7 +2,7 @@
 
 {#- The entries as a list of dicts, each with a `name`. Entries that cannot be right stop; no relation is asked yet. -#}
 {%- macro _health_entries(tables) -%}
-    {%- set accepted = ['changes', 'key', 'null_keys', 'quarantine', 'counts'] -%}
+    {%- set accepted = ['changes', 'key', 'null_keys', 'quarantine', 'counts', 'log'] -%}
     {%- set example = "{{ spark_cdc.health({'orders': {'changes': ref('orders__changes'), 'key': ['order_id'],"
         ~ " 'quarantine': ref('orders__quarantine'), 'counts': ref('orders__counts')}}) }}" -%}
     {%- if tables is undefined or tables is none or tables is string or tables.include_policy is defined
@@ -33,7 +33,7 @@
                 'health', 'the table ' ~ name ~ ' has ' ~ argument, accepted | join(', ') ~ ' (changes is required)', example
             ) }}
         {%- endfor -%}
-        {%- for argument in ('changes', 'quarantine', 'counts') -%}
+        {%- for argument in ('changes', 'quarantine', 'counts', 'log') -%}
             {%- set relation = given[argument] -%}
             {%- if (argument == 'changes' and not relation) or (relation and (relation is string or relation.identifier is not defined)) -%}
                 {{ spark_cdc._stop(
@@ -52,6 +52,7 @@
       table              of _health_key_of
       has_batch          whether the events have cdc_batch; a view may lack it
       open_transactions  for a stream, a select
+      unread             for a raw log, the select of _unread_rows
       has                the booleans of _health_list -#}
 {%- macro _health_tables(entries) -%}
     {%- set columns = {
@@ -90,10 +91,25 @@
             table=table,
             has_batch='cdc_batch' in there | map('lower'),
             open_transactions=spark_cdc._open_transactions(entry.changes),
+            unread=spark_cdc._health_unread_rows(entry),
             has=['counts' in entry, 'quarantine' in entry, table is not none, table is not none and not table.key_is_collated],
         )) -%}
     {%- endfor -%}
     {{ return(tables) }}
+{%- endmacro -%}
+
+{#- The select of the rows of a landing that no run reads, if the entry has a raw log; else none. -#}
+{%- macro _health_unread_rows(entry) -%}
+    {%- if not entry.log -%}{{ return(none) }}{%- endif -%}
+    {%- set node = spark_cdc._node_of(entry.log) -%}
+    {%- set calls = spark_cdc._calls_in(node) if node is not none and node.resource_type == 'model' else [] -%}
+    {%- if calls | length != 1 or calls[0].builds != 'raw_log' -%}
+        {{ spark_cdc._stop(
+            'health', entry.log ~ ', log of the table ' ~ entry.name ~ ', is no model whose body is one call of raw_log', 'ref() of a raw log',
+            "{'orders': {'changes': ref('orders__changes'), 'log': ref('orders__log')}}"
+        ) }}
+    {%- endif -%}
+    {{ return(spark_cdc._unread_rows('health', entry.log, calls[0].spec.relation)) }}
 {%- endmacro -%}
 
 {#- What macros/apply/_effects.sql reads of a table: its `key`, as its change events spell it, `null_keys`, and `key_is_collated`.

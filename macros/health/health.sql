@@ -7,18 +7,20 @@
     {%- do spark_cdc._check_health_is_kept() -%}
     {%- set entries = spark_cdc._health_entries(tables) -%}
     {%- for entry in entries -%}
-        {%- for argument in ('changes', 'quarantine', 'counts') if argument in entry and spark_cdc._is_untold(entry[argument]) -%}
+        {%- for argument in ('changes', 'quarantine', 'counts', 'log') if argument in entry and spark_cdc._is_untold(entry[argument]) -%}
             {{ return(spark_cdc._untold(entry[argument])) }}
         {%- endfor -%}
     {%- endfor -%}
     {%- set tables = spark_cdc._health_tables(entries) -%}
     {%- set checked_at = spark_cdc._health_time(at) -%}
+    {#- changes are committed while the command runs -#}
+    {%- set now = 'current_timestamp()' if at is none else checked_at -%}
     {%- set facts = spark_cdc._health_facts() -%}
 with tables as (
     {{ spark_cdc._health_list(tables, checked_at) | indent(4) }}
 ),
 
-{{ spark_cdc._health_events(tables) }},
+{{ spark_cdc._health_events(tables, now) }},
 
 {{ spark_cdc._health_gaps(tables) }},
 
@@ -34,6 +36,7 @@ known as (
         of_counts.no_op_rows,
         of_counts.quarantined_rows,
         coalesce(of_events.events, 0) as events,
+        coalesce(of_events.events_in_future, 0) as events_in_future,
         of_events.last_commit_at,
         of_events.last_landed_at,
         coalesce(of_events.moves_without_before_image, 0) as moves_without_before_image,
@@ -43,6 +46,7 @@ known as (
         coalesce(of_gaps.inserts_over_existing_keys, 0) as inserts_over_existing_keys,
         coalesce(of_gaps.deletes_of_unknown_keys, 0) as deletes_of_unknown_keys,
         of_streams.open_transactions,
+        of_logs.unread_rows,
         case
             when has_quarantine then coalesce(of_quarantine.entries, from_json('{}', 'map<string, bigint>'))
         end as quarantined_by_reason,
@@ -62,6 +66,8 @@ known as (
         on tables.table_name = of_counts.table_name
     left join of_streams
         on tables.table_name = of_streams.table_name
+    left join of_logs
+        on tables.table_name = of_logs.table_name
     left join of_quarantine
         on tables.table_name = of_quarantine.table_name
 )
@@ -84,7 +90,11 @@ select
     last_commit_at,
     last_landed_at,
     -- not timestampdiff, which counts by the clock of the session's time zone
-    (unix_micros(checked_at) - unix_micros(last_commit_at)) div 1000000 as lag_seconds,
+    case
+        when last_commit_at <= checked_at then (unix_micros(checked_at) - unix_micros(last_commit_at)) div 1000000
+        when last_commit_at is not null then 0L
+    end as lag_seconds,
+    events_in_future,
     case
         when has_quarantine then coalesce(try_element_at(quarantined_by_reason, '{{ facts.orphaned }}'), 0L)
     end as orphaned_before_images,
@@ -96,6 +106,7 @@ select
     end as moves_without_before_image,
     events_with_unknown_columns,
     open_transactions,
+    unread_rows,
     case
         when
             has_quarantine

@@ -23,7 +23,10 @@ lateral view explode(
 with new_events as (
     select
         {{ keys | join(',\n') | indent(8) }},
-        cdc_commit_sequence,
+        case
+            {{ spark_cdc._when_broken(run.call.table) | indent(12) }}
+            else cdc_commit_sequence
+        end as cdc_commit_sequence,
         false as cdc_is_retracted
     from {{ run.call.changes }}
         {{ named | indent(8) }}

@@ -48,7 +48,7 @@
         {{ return(none) }}
     {%- endif -%}
     {%- if run.lock is not defined and spark_cdc._has_read_logs(run) -%}
-        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
         {{ return(none) }}
     {%- endif -%}
     {%- do spark_cdc._lock(run) -%}
@@ -79,7 +79,7 @@
             {%- do spark_cdc._keep_undecoded_rows(run) -%}
             {%- do spark_cdc._decode_all(run, {'spark_cdc.generation': run.batch}) -%}
         {%- elif extent == 'nothing' -%}
-            {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+            {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
         {%- elif resume -%}
             {%- do spark_cdc._resume_with_new_rows(run) -%}
         {%- else -%}

@@ -106,11 +106,13 @@
     )) }}
 {%- endmacro -%}
 
-{#- The last batch of a view from a batch on, as text that is the same in each session. -#}
+{#- The last batch of a view from a batch on, as text that is the same in each session. Rows of a batch in the future wait for it:
+    see _believed_watermark. -#}
 {%- macro _last_batch(log, batch) -%}
+    {%- set last = 'max(' ~ spark_cdc._believed_watermark('cdc_batch', log.type, false) ~ ')' -%}
     {%- set condition = '\nwhere cdc_batch >= ' ~ spark_cdc._cast_literal(batch, log.type) if batch is not none else '' -%}
     {{ return(run_query(
-        'select ' ~ spark_cdc._literal_text('max(cdc_batch)', log.type) ~ ' from ' ~ log.source ~ condition
+        'select ' ~ spark_cdc._literal_text(last, log.type) ~ ' from ' ~ log.source ~ condition
     ).rows[0][0]) }}
 {%- endmacro -%}
 

@@ -101,11 +101,12 @@
     }) }}
 {%- endmacro -%}
 
-{#- For the events after the batch `applied`: the last batch, the first commit sequence, and the number of truncates. -#}
+{#- For the events after the batch `applied`: the last batch, the first commit sequence, and the number of truncates. An event
+    without a commit sequence is before all others: the run reads it, and stops. -#}
 {%- macro _news_of(events, applied) -%}
 select
     max(cdc_batch) as last_batch,
-    min(cdc_commit_sequence) as first_commit_sequence,
+    min(coalesce(cdc_commit_sequence, ' ')) as first_commit_sequence,
     count_if(cdc_operation = 'truncate') as truncates
 from {{ events }}
 where cdc_batch > {{ applied }}

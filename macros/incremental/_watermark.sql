@@ -3,7 +3,11 @@
 {#- The config raw_watermark as {'column': …, 'type': …, 'within': […]}, with names as the relation spells them; none if it
     is not set. -#}
 {%- macro _raw_watermark(spec) -%}
-    {%- set given = config.get('raw_watermark') -%}
+    {{ return(spark_cdc._watermark_of(config.get('raw_watermark'), spec.raw_columns)) }}
+{%- endmacro -%}
+
+{#- The same of the config of any model; `raw_columns` are the columns of its raw rows. -#}
+{%- macro _watermark_of(given, raw_columns) -%}
     {%- if given is none -%}
         {{ return(none) }}
     {%- endif -%}
@@ -15,9 +19,9 @@
         ) }}
     {%- endif -%}
     {%- set given = {'column': given} if given is string else given -%}
-    {%- set known = spec.raw_columns | list -%}
+    {%- set known = raw_columns | list -%}
     {%- set column = spark_cdc._resolve_names('cdc_incremental', 'raw_watermark', [given.column], known, example)[0] -%}
-    {%- set data_type = spec.raw_columns[column] -%}
+    {%- set data_type = raw_columns[column] -%}
     {%- if '<' in data_type or data_type | lower == 'variant' -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'raw_watermark is ' ~ column ~ ', of type ' ~ data_type, 'a column of numbers, times, text or binary', example
@@ -35,7 +39,7 @@
 {%- macro _keep_watermark(run, relation) -%}
     {%- set watermark = run.raw_watermark -%}
     {%- if watermark is not none and not watermark.within -%}
-        {%- set last = spark_cdc._last_watermark(watermark, relation) -%}
+        {%- set last = spark_cdc._last_watermark(watermark, relation, 'true', run) -%}
         {%- do run.update({'watermark': {spark_cdc._watermark_property(watermark): last} if last is not none else {}}) -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -44,9 +48,21 @@
     spark_cdc.watermark.{{ watermark.column | lower }}
 {%- endmacro -%}
 
-{#- The last value of the watermark in a relation, as text; none if no row meets the condition. -#}
-{%- macro _last_watermark(watermark, relation, condition='true') -%}
-    {%- set last = 'max(' ~ spark_cdc._quote(watermark.column) ~ ')' -%}
+{#- The value of the watermark in a row that was read, as SQL. NULL for a time more than a day after the run that read the row:
+    a wrong clock wrote it, and rows that land later would be below it. (A day, since a time may be local.) -#}
+{%- macro _believed_watermark(column, data_type, has_batch) -%}
+    {%- if not modules.re.match('(date|timestamp)', data_type | lower) -%}
+        {{ return(column) }}
+    {%- endif -%}
+    {%- set read_at = "try_cast(substring_index(cdc_batch, '+', 1) as timestamp)" if has_batch else 'current_timestamp()' -%}
+    {{ return('case when cast(' ~ column ~ ' as timestamp) <= ' ~ read_at ~ ' + interval 1 day then ' ~ column ~ ' end') }}
+{%- endmacro -%}
+
+{#- The last value of the watermark in rows that were read, as text; none if no row meets the condition. -#}
+{%- macro _last_watermark(watermark, relation, condition, run) -%}
+    {%- set last = 'max(' ~ spark_cdc._believed_watermark(
+        spark_cdc._quote(watermark.column), watermark.type, run.call.builds == 'raw_log'
+    ) ~ ')' -%}
     {{ return(run_query('select ' ~ spark_cdc._literal_text(last, watermark.type) ~ ' from ' ~ relation ~ ' where ' ~ condition).rows[0][0]) }}
 {%- endmacro -%}
 
@@ -64,14 +80,15 @@
         {%- set last = none -%}
         {%- if before and (watermark.type | lower != 'timestamp' or modules.re.fullmatch('-?\\d+', before)) -%}
             {%- set last = spark_cdc._last_watermark(
-                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type)
+                watermark, run.raw, column ~ ' >= ' ~ spark_cdc._cast_literal(before, watermark.type), run
             ) -%}
         {%- endif -%}
         {#- there is no property, or it is from a run that was killed before it stored its rows -#}
-        {%- set last = spark_cdc._last_watermark(watermark, run.raw) if last is none else last -%}
+        {%- set last = spark_cdc._last_watermark(watermark, run.raw, 'true', run) if last is none else last -%}
         {%- if last is none -%}
             {{ return('') }}
         {%- endif -%}
+        {%- do run.update({'read_from': watermark.column ~ ' ' ~ last}) -%}
         {{ return(
             'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, watermark.type)
         ) }}
@@ -81,8 +98,10 @@
         {%- do within.append('cdc_rows.' ~ spark_cdc._quote(name) ~ ' <=> last.' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
     {%- set names = spark_cdc._column_list(watermark.within) -%}
+    {%- set last = spark_cdc._believed_watermark(column, watermark.type, run.call.builds == 'raw_log') -%}
+    {%- do run.update({'read_from': 'the last ' ~ watermark.column ~ ' of each ' ~ watermark.within | join(', ')}) -%}
     {{ return(
-        'left anti join (select ' ~ names ~ ', max(' ~ column ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
+        'left anti join (select ' ~ names ~ ', max(' ~ last ~ ') as cdc_last from ' ~ run.raw ~ ' group by ' ~ names
         ~ ') as last\n    on ' ~ within | join(' and ') ~ ' and cdc_rows.' ~ column ~ ' < last.cdc_last'
     ) }}
 {%- endmacro -%}
@@ -95,6 +114,20 @@
         {{ return('cast(unix_micros(' ~ expression ~ ') as string)') }}
     {%- endif -%}
     {{ return('cast(' ~ expression ~ ' as string)') }}
+{%- endmacro -%}
+
+{#- What a run says if nothing is new: also where it began to look. -#}
+{%- macro _no_new_raw_rows(run) -%}
+    {%- set batches = [] -%}
+    {%- for log in (run.logs or {}).values() if not log.is_stored and log.batch is not none -%}
+        {%- set is_time = log.type | lower == 'timestamp' -%}
+        {%- do batches.append(
+            modules.datetime.datetime(1970, 1, 1) + modules.datetime.timedelta(microseconds=log.batch | int) if is_time else log.batch
+        ) -%}
+    {%- endfor -%}
+    {{ return(
+        'no new raw rows' ~ (' from ' ~ run.read_from ~ ' on' if run.read_from) ~ (' after ' ~ batches | join(', ') if batches)
+    ) }}
 {%- endmacro -%}
 
 {#- A value, given as such a text, as a literal of its type. -#}

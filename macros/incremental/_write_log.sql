@@ -29,7 +29,7 @@
             ) }}
         {%- endif -%}
         {%- if run.lock is not defined and spark_cdc._was_delivered(run) -%}
-            {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+            {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
         {%- else -%}
             {%- do spark_cdc._lock(run) -%}
             {%- do run_query('refresh table ' ~ run.raw) -%}
@@ -97,7 +97,7 @@
         {%- do spark_cdc._check_lock(run, run.raw) -%}
         {%- do spark_cdc._of_format(run.file_format, 'append_to_log')(run, names ~ ', cdc_batch', new_rows, properties) -%}
     {%- else -%}
-        {%- call noop_statement('main', 'no new raw rows') -%}{%- endcall -%}
+        {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
     {%- endif -%}
     {%- if run.has_new_rows or run.properties.get('spark_cdc.raw_is_partial') or run.properties.get('spark_cdc.delivered') != now -%}
         {%- do spark_cdc._check_lock(run) -%}
@@ -142,7 +142,7 @@ insert into {{ run.raw }} ({{ names }})
 {%- macro _note_watermark_of_log(run, condition) -%}
     {%- set watermark = run.raw_watermark -%}
     {%- if watermark is not none and not watermark.within -%}
-        {%- set last = spark_cdc._last_watermark(watermark, run.target, condition) -%}
+        {%- set last = spark_cdc._last_watermark(watermark, run.target, condition, run) -%}
         {%- if last is not none -%}
             {%- do spark_cdc._store_properties(run, {spark_cdc._watermark_property(watermark): last}) -%}
         {%- endif -%}

@@ -20,7 +20,7 @@
     'cdc_operation': 'cdc_operation',
     'cdc_sequence': spark_cdc._netiq_sequence(spec),
     'cdc_commit_sequence': spark_cdc._netiq_sequence(spec),
-    'cdc_commit_at': 'to_utc_timestamp(cdc_first.cdc_event_time, ' ~ spark_cdc._literal(spec.source_timezone) ~ ')',
+    'cdc_commit_at': spark_cdc._utc_of_local_time('cdc_first.cdc_event_time', spec.source_timezone),
     'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
     'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
     'cdc_metadata': spark_cdc._netiq_metadata(),

@@ -4,7 +4,8 @@
     data column is its position in the source table, after the header columns that count. -#}
 {%- macro _spec_qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none,
+    full_load_readable=none
 ) -%}
     {%- set me = 'qlik_change_table' -%}
     {%- set example = "{{ spark_cdc.qlik_change_table(source('erp', 'orders__ct'), key=['order_id']) }}" -%}
@@ -124,7 +125,9 @@
     {%- endif -%}
     {%- set mask_is_binary = 'change_mask' in headers and in_relation[headers['change_mask']] | lower == 'binary' -%}
     {%- set key = spark_cdc._resolve_key(me, key, table_columns | list, example) -%}
-    {{ return(dict(spark_cdc._qlik_spec_of_loads(me, full_load, full_load_at, key, table_columns, headers['change_seq']), **dict({
+    {{ return(dict(spark_cdc._qlik_spec_of_loads(
+        me, full_load, full_load_at, full_load_readable, key, table_columns, headers['change_seq']
+    ), **dict({
         'relation': relation,
         'key': key,
         'null_keys': null_keys,

@@ -2,12 +2,20 @@
     all changes at that time: a truncate if `full_load_at` is given, then a load event for each row. -#}
 
 {#- What the spec has of full loads, checked. The time of the load is kept with each row, as cdc_load_at. -#}
-{%- macro _qlik_spec_of_loads(me, full_load, full_load_at, key, columns, change_seq) -%}
+{%- macro _qlik_spec_of_loads(me, full_load, full_load_at, full_load_readable, key, columns, change_seq) -%}
     {%- set example = "full_load=source('erp', 'orders'), full_load_at='load_time'" -%}
     {%- if full_load_at is not none and (full_load is none or full_load_at is not string or not full_load_at | trim) -%}
         {{ spark_cdc._stop(
             me, 'full_load_at is ' ~ (full_load_at | trim or 'empty') ~ (' and full_load is none' if full_load is none),
             'an SQL expression over the rows of full_load that gives the time of the load, or none', example
+        ) }}
+    {%- elif full_load_readable is not none and (
+        full_load_at is none or full_load_readable is not number or full_load_readable is boolean or not 0 < full_load_readable <= 1
+    ) -%}
+        {{ spark_cdc._stop(
+            me, 'full_load_readable is ' ~ full_load_readable ~ (' and full_load_at is none' if full_load_at is none),
+            'the part of the rows of a load that must be readable, greater than 0 and at most 1, with full_load_at',
+            example ~ ', full_load_readable=0.99'
         ) }}
     {%- elif full_load is none -%}
         {{ return({}) }}
@@ -41,14 +49,14 @@
         ) }}
     {%- endif -%}
     {%- set values = {'cdc_load_at': spark_cdc._qlik_time_of_load(full_load_at, there)} if full_load_at is not none else {} -%}
-    {{ return({
+    {{ return(dict({
         'inputs': {'full_load': full_load},
         'input_columns': {'full_load': dict(there, **({'cdc_load_at': 'timestamp'} if values else {}))},
         'input_values': {'full_load': values},
         'quarantined_inputs': ['full_load'],
         'load_sources': sources,
         'full_load_at': full_load_at,
-    }) }}
+    }, **({'full_load_readable': full_load_readable} if full_load_readable is not none else {}))) }}
 {%- endmacro -%}
 
 {#- The time of a load as a timestamp. A time without a zone is in UTC. -#}
@@ -138,6 +146,36 @@ load_rows as (
     ])) }}
 {%- endmacro -%}
 
+{#- Whether so many rows of a load can be read that it ends the keys which it lacks. -#}
+{%- macro _qlik_load_is_readable(spec) -%}
+count_if(cdc_reason is null) {{ '>= ' ~ spec.full_load_readable ~ 'D * count(*)' if spec.full_load_readable else '> 0' }}
+{%- endmacro -%}
+
+{#- The select of the rows of loads that are in quarantine. It also says if their load ends no keys. -#}
+{%- macro _qlik_quarantined_loads(spec) -%}
+    {%- set too_few = 'too few rows of its load can be read, so the load ends no rows' -%}
+select
+    'qlik_change_table' as cdc_source,
+    cdc_reason as reason,
+    {%- if spec.full_load_at is none %}
+    cdc_detail as detail,
+    cdc_raw as raw
+from load_rows
+    {%- else %}
+    concat_ws('; ', cdc_detail, case when unreadable.cdc_load_digits is not null then '{{ too_few }}' end) as detail,
+    cdc_raw as raw
+from load_rows
+left join (
+    select cdc_load_digits
+    from load_rows
+    group by cdc_load_digits
+    having not {{ spark_cdc._qlik_load_is_readable(spec) }}
+) as unreadable
+    on load_rows.cdc_load_digits = unreadable.cdc_load_digits
+    {%- endif %}
+where cdc_reason is not null
+{%- endmacro -%}
+
 {#- CTEs to `load_events`: the truncate of each load, and its rows. Of several rows with one key the greatest is taken. -#}
 {%- macro _qlik_loads(spec) -%}
     {%- set has_times = spec.full_load_at is not none -%}
@@ -164,7 +202,8 @@ loads as (
 load_times as (
     select
         cdc_load_digits,
-        min(cdc_load_at) as cdc_load_at
+        min(cdc_load_at) as cdc_load_at,
+        {{ spark_cdc._qlik_load_is_readable(spec) }} as cdc_is_readable
     from load_rows
     where cdc_load_digits is not null
     group by cdc_load_digits
@@ -199,6 +238,7 @@ load_events as (
         cdc_load_at,
         null as cdc_row
     from load_times
+    where cdc_is_readable
     {%- endif %}
 )
 {%- endmacro -%}

@@ -1,7 +1,8 @@
 {#- The change events of one Qlik Replicate change table. See _macros.yml for the arguments. -#}
 {%- macro qlik_change_table(
     relation, key, columns=none, header_prefix='header__', mask_byte_order=none, header_columns=none,
-    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none
+    full_load=none, full_load_at=none, qlik_sparse_updates=none, null_keys=false, before_image='row', mask_columns=none,
+    full_load_readable=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- for there in (relation, full_load) if there is not none and spark_cdc._is_untold(there) -%}
@@ -9,7 +10,7 @@
     {%- endfor -%}
     {%- set spec = spark_cdc._spec_qlik_change_table(
         relation, key, columns, header_prefix, mask_byte_order, header_columns, full_load, full_load_at, qlik_sparse_updates, null_keys,
-        before_image, mask_columns
+        before_image, mask_columns, full_load_readable
     ) -%}
     {{ return(spark_cdc.decode('qlik_change_table', spec)) }}
 {%- endmacro -%}
@@ -161,13 +162,7 @@ from judged
 where cdc_reason is not null
     {%- if spec.inputs.full_load %}
 union all
-select
-    'qlik_change_table' as cdc_source,
-    cdc_reason as reason,
-    cdc_detail as detail,
-    cdc_raw as raw
-from load_rows
-where cdc_reason is not null
+{{ spark_cdc._qlik_quarantined_loads(spec) }}
     {%- endif %}
 {%- endmacro -%}
 

@@ -33,7 +33,7 @@ events as (
     'cdc_operation': 'cdc_operation',
     'cdc_sequence': 'cdc_sequence',
     'cdc_commit_sequence': 'cdc_commit_sequence',
-    'cdc_commit_at': "case\n    when cdc_operation = 'load' then cdc_timestamp\n    else "
+    'cdc_commit_at': "case\n    when cdc_operation = 'load'\n        then " ~ spark_cdc._time_of_years('cdc_timestamp') | indent(8) ~ '\n    else '
         ~ spark_cdc._qlik_time_part('cdc_change_seq') | indent(4) ~ '\nend',
     'cdc_transaction_id': 'cdc_transaction_id',
     'cdc_changed_columns': 'cdc_content.cdc_changed_columns',

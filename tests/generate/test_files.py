@@ -123,6 +123,10 @@ def test_the_files_of_a_table(tmp_path: Path) -> None:
         {"spark_cdc.qlik_delete_bits_are_key": {"arguments": {"key": ["order_id"], **layout}}},
     ]
     models = {model["name"]: model for model in properties["models"]}
+    landing = {"landing": "source('erp', 'orders__ct')"}
+    assert models["orders__log"]["data_tests"] == [
+        {"spark_cdc.raw_log_is_complete": {"arguments": landing}}
+    ]
     assert models["orders"]["columns"][:3] == [
         {"name": "order_id", "data_type": "bigint", "description": "The key"},
         {
@@ -178,6 +182,8 @@ def test_a_landing_that_keeps_its_rows_is_not_copied(
         "{{ config(materialized='view') -}}\n\n"
         "{{ spark_cdc.raw_log(source('erp', 'orders__ct'), batch='landed_at') }}\n"
     )
+    assert "- spark_cdc.raw_log_is_complete\n" in texts["orders.yml"]
+    assert "raw_log_is_complete" not in texts["other.yml"]
     assert "cdc_incremental" in texts["other__log.sql"] and "batch" not in texts["other__log.sql"]
     assert "  batch is left out: other__ct has no column landed_at" in capsys.readouterr().out
 

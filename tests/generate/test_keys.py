@@ -609,6 +609,7 @@ def test_full_loads_are_raw_rows(tmp_path: Path) -> None:
     assert "spark_cdc.raw_log(source('erp', 'orders'))" in call_of(folder, "erp_orders_log")
     texts = written(folder)["models/erp/orders/orders.yml"]
     assert "spark_cdc.full_load_is_static: {arguments: {key: [order_id]}}" in texts
+    assert "spark_cdc.full_loads_are_apart: {arguments: {key: [order_id]}}" in texts
     assert run(folder, lake, "--check") == 0
 
 

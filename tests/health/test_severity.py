@@ -49,6 +49,12 @@ UNKNOWN = "events_with_unknown_columns"
             ("lag 2 d", "0.1 % quarantined", "2 key moves without a before image"),
         ),
         ({"lag": 0, "quarantined": 0, "waiting_rows": 5, "open_transactions": 1}, "ok", ()),
+        ({"lag": 0, "quarantined": 0, "events_in_future": 5}, "ok", ()),
+        (
+            {"lag": 0, "quarantined": 0, "unread_rows": 2},
+            "warn",
+            ("2 raw rows that no run reads",),
+        ),
         ({"lag": None, "quarantined": None, **NOTHING}, "not known", ()),
         ({"lag": None, "quarantined": None, **NOTHING, UNKNOWN: 0}, "not known", ()),
         (

@@ -58,6 +58,11 @@ def test_scenario(steps: Stepping, name: str) -> None:
     looks = steps.check(name)
     if name in ("shared_log", "routed_log", "kept_landing"):
         assert looks == [[]], "a model that reads a raw log keeps raw rows"
+    if name == "wrong_clock":
+        (log,) = looks
+        assert log.count("no new raw rows from at 2024-01-28 00:00:00 on") == 2
+        assert log.count("no new raw rows from the last at of each part on") == 1
+        assert log.count("no new raw rows after 2024-01-28 00:00:00") == 1
     if name == "with_look_up":
         first, second, third, fourth = looks
         assert first == second != third == fourth, "decoded again for the same look-up"

@@ -57,7 +57,9 @@ class Case:
     ``workload``, ``positions``: given if the raw rows contain everything that the database knows.
     Then the current state follows from the states of the database alone.
     ``counted``: the relations besides ``raw`` whose rows are in ``raw_counts``. ``null_keys``:
-    whether NULL is a value of keys.
+    whether NULL is a value of keys. ``generic_tests``: generic tests of the format that pass: the
+    ending of the name of a model (``_changes``) or a relation (``__raw``), the test, its arguments.
+    ``mixes``: whether transactions of one key are mixed in the sequences.
     """
 
     name: str
@@ -71,6 +73,8 @@ class Case:
     positions: Mapping[int, Position] = field(default_factory=dict)
     counted: Collection[str] = ()
     null_keys: bool = False
+    generic_tests: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    mixes: bool = False
 
 
 class Written:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kit.formats import Case, Columns, Format, Row, every_format
 from kit.lake import write_parquet
 from kit.warehouse import Warehouse, install_package
 from simulation import apply_events, database, gaps, oracle, random_events
+
+from laws import held_tests
 
 SEED = int(os.environ.get("SPARK_CDC_SEED", "0"))
 SCHEMA = "workloads"
@@ -55,6 +59,13 @@ class Project:
     expected: dict[str, Columns] = field(default_factory=dict)
     # entries of `health` as Jinja, and the rows that it should give
     watched: dict[str, Row] = field(default_factory=dict)
+    tests: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+
+    def tested(self, name: str, test: str, arguments: Mapping[str, Any], result: str) -> None:
+        """A generic test on a model or an input; `result` is `pass` or `fail`."""
+        number = sum(map(len, self.tests.values()))
+        told = {"name": f"{result}_{number}", "arguments": dict(arguments)}
+        self.tests[name].append({f"spark_cdc.{test}": told})
 
     def model(self, name: str, call: str, columns: Columns, rows: Sequence[Row]) -> None:
         self.query(name, f"{{{{ {call} }}}}\n", columns, rows)
@@ -65,6 +76,28 @@ class Project:
         (self.home / "models" / f"{name}.sql").write_text(body)
         write_parquet(self.home / "expected" / name, columns, rows, files=1)
         self.expected[name] = columns
+
+    def view(self, name: str, body: str) -> None:
+        (self.home / "models" / f"{name}.sql").write_text(body)
+
+    def properties(self) -> dict[str, Any]:
+        """The YAML of the project: its inputs, and the generic tests."""
+        typed = [
+            {"name": name, "data_type": kind}
+            for name, kind in {**database.ORDERS.columns, **CURRENT}.items()
+        ]
+        described: list[dict[str, Any]] = []
+        for name in dict.fromkeys([*self.inputs, *self.tests]):
+            told: dict[str, Any] = {"name": name}
+            if tests := self.tests.get(name):
+                told["data_tests"] = tests
+            if any("spark_cdc.column_types_are" in one for one in self.tests.get(name, ())):
+                told["columns"] = typed
+            described.append(told)
+        tables = [one for one in described if one["name"] in self.inputs]
+        models = [one for one in described if one["name"] not in self.inputs]
+        sources = [{"name": "inputs", "schema": SCHEMA, "tables": tables}]
+        return {"sources": sources, "models": models}
 
     def input(self, name: str, columns: Columns, rows: Sequence[Row]) -> None:
         write_parquet(self.home / "inputs" / name, columns, rows)
@@ -78,12 +111,20 @@ class Project:
         events: list[Any],
         suffixes: Sequence[str] = ("current", "with_deleted", "history", "events"),
         null_keys: bool = False,
+        mixes: bool = False,
     ) -> None:
         """Current state and history of change events in every form, with the expected rows."""
         key = list(table.key)
         kept_names = narrow(table)
         given = f"'changes': {changes}, 'key': {key}, 'null_keys': {null_keys}"
         counted = gaps.gaps(events, key, null_keys)
+        nulls = {"null_keys": True} if null_keys else {}
+        for suffix in {"current", "with_deleted"}.intersection(suffixes):
+            self.tested(f"{name}_{suffix}", "one_row_per_key", {"key": key, **nulls}, "pass")
+            versions = {"history": f"ref('{name}_{suffixes[-1]}')", "columns": kept_names}
+            self.tested(f"{name}_{suffix}", "current_equals_history", versions, "pass")
+        for suffix in {"history", "" if mixes else "events"}.intersection(suffixes):
+            self.tested(f"{name}_{suffix}", "history_is_consistent", {"key": key}, "pass")
         self.watched[f"{{'name': '{name}', {given}}}"] = {
             "table_name": name,
             "events": len(events),
@@ -163,11 +204,20 @@ class Project:
             {"reason": "string"},
             [{"reason": reason} for reason in case.quarantine],
         )
+        key = {"key": list(case.table.key)} | ({"null_keys": True} if case.null_keys else {})
+        for ending, test, given in (
+            ("_changes", "is_change_events", key),
+            ("_changes", "sequences_are_well_formed", {}),
+            ("_changes", "mask_names_changed_columns", {}),
+            ("_counts", "raw_rows_are_accounted_for", {}),
+            *case.generic_tests,
+        ):
+            self.tested(f"{case.name}{ending}", test, given, "pass")
         counts = f"spark_cdc.raw_counts('{decoder}', {call})"
         self.model(f"{case.name}_counts", counts, COUNTS, [case.raw_counts])
         changes = f"ref('{case.name}_changes')"
         events = list(case.events)
-        self.applied(case.name, case.table, changes, events, suffixes, case.null_keys)
+        self.applied(case.name, case.table, changes, events, suffixes, case.null_keys, case.mixes)
         if len(suffixes) > 2:
             for suffix in ("history", "events"):
                 self.as_of(case, suffix)
@@ -246,7 +296,8 @@ class Project:
         ]
         self.model(f"{name}_changes", f"{call}, before_image='key')", columns, events)
         suffixes = ("current", "events")
-        self.applied(name, case.table, f"ref('{name}_changes')", list(case.events), suffixes)
+        changes, mixes = f"ref('{name}_changes')", case.mixes
+        self.applied(name, case.table, changes, list(case.events), suffixes, mixes=mixes)
         self.feed(name, case)
 
     def feed(self, name: str, case: Case) -> None:
@@ -387,7 +438,8 @@ def cases(project: Project, are_first: bool) -> None:
     """The first two cases of each format and one of each other kind, or the other ones."""
     for format_ in every_format():
         for number, case in enumerate(format_.cases(SEED)):
-            if (number < 2) != are_first:
+            # … and the case of a full load with which the tests of loads are held
+            if (number < 2 or case.name == held_tests.LOADED_CASE) != are_first:
                 continue
             check_case(case)
             # the other forms do not depend on the format: the first case of each format has them
@@ -410,6 +462,8 @@ def cases(project: Project, are_first: bool) -> None:
     call = f"spark_cdc.health([{', '.join(project.watched)}])"
     columns = {"table_name": "string", "events": "bigint", **GAPS}
     project.model("health", call, columns, list(project.watched.values()))
+    if are_first:
+        held_tests.hold(project)
 
 
 @pytest.fixture(
@@ -432,10 +486,7 @@ def project(
         f"host: {warehouse.host}, port: {warehouse.port}, schema: {SCHEMA}, threads: 4, "
         "query_retries: 0, poll_interval: 0}}}\n"
     )
-    (home / "models" / "inputs.yml").write_text(
-        f"sources:\n  - name: inputs\n    schema: {SCHEMA}\n    tables:\n"
-        + "".join(f"      - name: {name}\n" for name in made.inputs)
-    )
+    (home / "models" / "models.yml").write_text(yaml.dump(made.properties()))
     warehouse.sql(
         f"drop schema if exists {SCHEMA} cascade",
         f"create schema {SCHEMA}",
@@ -445,6 +496,8 @@ def project(
         ),
     )
     warehouse.dbt(home, "run")
+    if request.param == "first cases":
+        warehouse.sql(*(f"insert into {SCHEMA}.{rows}" for rows in held_tests.LANDED_AFTER))
     yield made
 
 
@@ -457,3 +510,24 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
         if difference := warehouse.difference(built, expected):
             wrong.append(f"{name}: {difference}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_generic_tests_pass_on_right_tables_only(warehouse: Warehouse, project: Project) -> None:
+    """… and each fails for each fault that its description lists."""
+    found = warehouse.dbt(project.home, "test", check=False).artifact("run_results")["results"]
+    results = {result["unique_id"].split(".")[2]: result for result in found}
+    asked = [test for tests in project.tests.values() for test in tests]
+    names = {told["name"]: next(iter(one)) for one in asked for told in one.values()}
+    assert results.keys() == names.keys()
+    faults = list(held_tests.faults())
+    wrong = [
+        f"{test}: {name}, {results[name]['status']}: {results[name]['message']}"
+        + (f", although {faults[int(name.split('_')[1])].says}" if name.startswith("fail") else "")
+        for name, test in names.items()
+        if results[name]["status"] != name.split("_")[0]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_generic_test_lists_its_faults() -> None:
+    assert {(fault.test, fault.says) for fault in held_tests.faults()} == held_tests.listed()

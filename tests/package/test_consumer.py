@@ -417,6 +417,12 @@ def test_a_decoder_of_another_package(warehouse: Warehouse, consumer: Path, sour
     ]
     tested = warehouse.dbt(consumer, "test", *audit[1:], env=env)
     assert [result["status"] for result in tested.results().values()] == ["pass"]
+    # an event without a key stops the model that would lose it
+    warehouse.sql(table + "('9', 'insert', null, 'f')")
+    stopped = warehouse.dbt(consumer, *audit, env=env, check=False)
+    said = stopped.results()["audit"]["message"]
+    assert "a change event is broken: the key column id is NULL in " in said
+    assert "cdc_operation = insert, cdc_sequence = 9, cdc_commit_sequence = 9," in said
     warehouse.sql(table + "('9~', 'insert', 4, 'f')")
     stopped = warehouse.dbt(consumer, *audit, env=env, check=False)
     assert (

@@ -177,6 +177,8 @@ HEALTH: dict[str, dict[str, Any]] = {
         },
         "last_commit_at": "2026-03-02 09:20:00",
         "lag_seconds": 21600,
+        "events_in_future": 0,
+        "unread_rows": None,
         "orphaned_before_images": 1,
         "updates_of_unknown_keys": 0,
         "inserts_over_existing_keys": 0,

@@ -105,7 +105,7 @@ def shared_file(
 def raw_text(model: RawModel) -> str:
     """Write a model that passes raw rows on."""
     columns = [*column_lines(model.columns), *(added_lines([BATCH]) if model.is_log else [])]
-    return block(model.name, model.description, columns, [])
+    return block(model.name, model.description, columns, list(model.tests))
 
 
 def source_lines(source: Source, tables: Iterable[str]) -> list[str]:
@@ -150,16 +150,20 @@ def model_texts(table: Table) -> list[str]:
     left_out = {"leave_out": list(table.without_bit)} if table.without_bit else {}
     types = generic_test("column_types_are", {})
     equal = generic_test("current_equals_history", {"history": f"ref('{name}__history')"})
-    is_loaded = "full_load" in table.arguments
+    of_loads = []
+    if "full_load" in table.arguments:
+        of_loads.append(generic_test("full_load_is_static", {**key, **nulls}))
+    if "full_load_at" in table.arguments:
+        of_loads.append(generic_test("full_loads_are_apart", key))
     texts = {
         "changes": block(
             f"{name}__changes",
             f"The change events of {name}, one row for each committed change of one row.",
             [*added_lines(events_columns(table)), *own],
             [
-                generic_test("is_change_events", {}),
+                generic_test("is_change_events", {**key, **nulls}),
                 generic_test("mask_names_changed_columns", left_out),
-                *([generic_test("full_load_is_static", key)] if is_loaded else []),
+                *of_loads,
                 types,
             ],
         ),

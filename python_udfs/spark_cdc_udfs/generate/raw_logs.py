@@ -16,6 +16,7 @@ from spark_cdc_udfs.generate.call import Expression
 from spark_cdc_udfs.generate.config import Source
 from spark_cdc_udfs.generate.lake import Column, Columns
 from spark_cdc_udfs.generate.tables import Landed, Table
+from spark_cdc_udfs.generate.yaml_text import generic_test
 
 # The columns of qlik_schema_versions.
 VERSIONS = {
@@ -43,6 +44,7 @@ class RawModel:
     description: str
     columns: Columns
     is_log: bool = True  # whether it has `cdc_batch`
+    tests: tuple[Any, ...] = ()
 
 
 def ref(model: str) -> Expression:
@@ -173,15 +175,15 @@ def raw_log(
     if source.raw_watermark is not None:
         given["raw_watermark"] = source.raw_watermark
     head = config(source, "view") if source.batch else config(source, "cdc_incremental", given)
-    of = call.call(
-        "spark_cdc.raw_log",
-        [raw or landed(source, relation)],
-        {"batch": source.batch} if source.batch else {},
-    )
+    rows = raw or landed(source, relation)
+    of = call.call("spark_cdc.raw_log", [rows], {"batch": source.batch} if source.batch else {})
+    of_landing = {} if source.batch else {"landing": rows.text}
+    is_ordered = source.batch or source.raw_watermark is not None
+    tests = (generic_test("raw_log_is_complete", of_landing),) if is_ordered else ()
     said = f"The rows of {relation} as they were delivered, kept once for all models."
     if source.batch:
         said = f"The rows of {relation}, with the batch of each delivery."
-    return RawModel(name, f"{head}\n\n{of}\n", said, in_a_log(source, columns))
+    return RawModel(name, f"{head}\n\n{of}\n", said, in_a_log(source, columns), tests=tests)
 
 
 def in_a_log(source: Source, columns: Columns) -> dict[str, Column]:

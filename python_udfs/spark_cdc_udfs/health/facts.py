@@ -9,6 +9,7 @@ AMOUNTS = {
     "no_op_rows": "no-op rows",
     "quarantined_rows": "quarantined rows",
     "events": "change events",
+    "events_in_future": "events in the future",
     "open_transactions": "open transactions",
     "waiting_rows": "waiting rows",
 }
@@ -18,6 +19,10 @@ GAPS = {
     "orphaned_before_images": (
         "before images without their update",
         "The update was lost, or it has not arrived yet.",
+    ),
+    "unread_rows": (
+        "raw rows that no run reads",
+        "They landed below the watermark of the raw log, or their batch is in the future.",
     ),
     "updates_of_unknown_keys": (
         "updates of unknown keys",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from incremental.relations import Relations
-from incremental.scenario import Scenario, Step, quarantined
+from incremental.scenario import Place, Scenario, Step, quarantined
 from incremental.stepping import Stepping
 from kit.formats import Vector
 from kit.landing import batches
@@ -163,15 +163,60 @@ def generated_scenario(seed: int) -> Scenario:
     return scenario("generated", runs, log.options, columns)
 
 
+# If no key of the base can be read, it does not say that every row is gone.
+_DRIFTED = Options(["id"], {"id": "bigint", "name": "string"}, ["PK01"])
+_COLUMNS = {
+    "log": {"OPERATION": "string", "TIME": "string", "PK01": "string"},
+    "base": {"id": "string", "name": "string"},
+}
+_LANDING = Relations(_COLUMNS, "base")
+
+
+def _logged(number: int, *keys: str) -> Callable[[Place], None]:
+    """Changes of the rows 1 and 2, and a base that has these keys."""
+    log = [
+        {"OPERATION": "1", "TIME": f"2024-05-0{number} 10:00:00", "PK01": key} for key in ("1", "2")
+    ]
+    base = [{"id": key, "name": f"row {key}"} for key in keys]
+    return _LANDING.landing(number, {"log": log, "base": base})
+
+
+_ROWS = "select id, name, cdc_operation from {schema}.changes order by id"
+_FIRST = [(1, "row 1", "insert"), (2, None, "delete")]
+UNREADABLE = Scenario(
+    "unreadable",
+    models={"changes": model(_DRIFTED)},
+    raw=("log", "base"),
+    setup=_LANDING.setup,
+    steps=(
+        Step(land=(_logged(1, "1", "no key"),), rows={_ROWS: _FIRST}),
+        Step(
+            land=(_logged(2, "1.5", "no key"),),
+            fails={"changes": ".base, has a key of these types: id bigint"},
+            rows={_ROWS: _FIRST},
+        ),
+        Step(
+            land=(_logged(3),),
+            rows={_ROWS: [(1, None, "delete"), (2, None, "delete")]},
+        ),
+    ),
+)
+
+
 @pytest.fixture(scope="module")
 def steps(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Stepping:
-    scenarios = (vector_scenario(), generated_scenario(0))
+    scenarios = (vector_scenario(), generated_scenario(0), UNREADABLE)
     return Stepping(warehouse, tmp_path_factory.mktemp("db2_log"), "db2_log", scenarios).run()
 
 
 def test_vectors(steps: Stepping) -> None:
     """Each run, and a full refresh, give the expected events of each vector."""
     steps.check("vectors")
+
+
+def test_a_base_without_readable_keys(steps: Stepping) -> None:
+    """The run stops, and no row is deleted. An empty base says that all rows are gone."""
+    steps.check("unreadable")
 
 
 def test_a_generated_log(steps: Stepping) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -26,9 +26,10 @@ def case(
     layout: Layout,
     delivery: Delivery,
     arguments: str = "",
+    layout_is_told: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Case:
-    """A change table of a simulated database."""
+    """A change table of a simulated database; the layout for tests of its masks, if these pass."""
     rng = random.Random(f"{seed} {name}")
     workload = database.generate(table, rng, **{"transactions": 60, **options})
     written = writer.write(workload, rng, layout, delivery)
@@ -42,7 +43,19 @@ def case(
         raw_counts=written.raw_counts,
         workload=workload if written.is_faithful else None,
         positions=written.positions,
+        generic_tests=[] if layout_is_told is None else tests_of_masks(table, layout_is_told),
+        mixes=delivery.interleave == "any",
     )
+
+
+def tests_of_masks(
+    table: database.Table, layout: Mapping[str, Any]
+) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """The tests of the raw table."""
+    return [
+        ("__raw", "qlik_mask_byte_order_fits", layout),
+        ("__raw", "qlik_delete_bits_are_key", {"key": list(table.key), **layout}),
+    ]
 
 
 def cases(seed: int) -> Iterator[Case]:
@@ -67,6 +80,7 @@ def cases(seed: int) -> Iterator[Case]:
         ),
         Delivery(duplicates=0.1, shuffle=True),
         ", header_prefix='hd_'",
+        {"header_prefix": "hd_"},
     )
     yield case(
         seed,
@@ -82,6 +96,8 @@ def cases(seed: int) -> Iterator[Case]:
         database.wide_table(2),
         Layout(behind=("partition_name",), before_images=False, mask_null_rate=0.3),
         Delivery(shuffle=True, duplicates=0.5),
+        "",
+        {},
     )
     yield case(
         seed,
@@ -113,16 +129,19 @@ def cases(seed: int) -> Iterator[Case]:
     assert 0 < len(entangled) < 0.8 * len({key for key, _ in touched})
     yield plain
     yield loaded_case(seed, "loaded", database.ORDERS, Shape(as_text=["order_id", "amount"]))
-    yield loaded_case(seed, "loaded_positions", database.POSITIONS, Shape(lacks=["quantity"]))
-    yield loaded_case(seed, "loaded_nulls", database.POSITIONS, SOME_NULLS)
+    lacking = Shape(lacks=["quantity"])
+    yield loaded_case(seed, "loaded_positions", database.POSITIONS, lacking, loses=False)
+    yield loaded_case(seed, "loaded_nulls", database.POSITIONS, SOME_NULLS, loses=False)
 
 
 LOADED = ", full_load={full_load}, full_load_at='load_time'"
 SOME_NULLS = Shape(nulls={"warehouse": "k0", "day": date(2024, 1, 2)})
 
 
-def loaded_case(seed: int, name: str, table: database.Table, shape: Shape) -> Case:
-    """A change table with three full loads. Between two of them changes are lost."""
+def loaded_case(
+    seed: int, name: str, table: database.Table, shape: Shape, loses: bool = True
+) -> Case:
+    """A change table with three full loads. Between two of them changes may be lost."""
     rng = random.Random(f"{seed} {name}")
     delivery = Delivery(duplicates=0.1, shuffle=True)
 
@@ -132,7 +151,9 @@ def loaded_case(seed: int, name: str, table: database.Table, shape: Shape) -> Ca
 
     workload, written = loads.with_moments(make)
     made = loads.write(workload, written, rng, shape=shape)
-    lost, _ = loads.lost_between(workload, written, made[1], made[2])
+    lost, _ = loads.lost_between(workload, written, made[1], made[2]) if loses else (set(), set())
+    nulls = {"null_keys": True} if shape.nulls else {}
+    key = {"key": list(table.key), **nulls}
     rows = [shape.nulled(row) for row in written.rows if row["header__change_seq"] not in lost]
     events = [
         shape.nulled(one) | {"cdc_before": one["cdc_before"] and shape.nulled(one["cdc_before"])}
@@ -157,6 +178,13 @@ def loaded_case(seed: int, name: str, table: database.Table, shape: Shape) -> Ca
         raw_counts=raw_counts(len(rows) + len(loaded), len(quarantine)),
         counted=("full_load",),
         null_keys=bool(shape.nulls),
+        generic_tests=[]
+        if loses
+        else [
+            *tests_of_masks(table, {}),
+            ("_changes", "full_load_is_static", {**key, "minutes": 0}),
+            ("_changes", "full_loads_are_apart", {"key": list(table.key), "minutes": 0}),
+        ],
     )
 
 
@@ -272,6 +300,11 @@ WRONG_CALLS = [
     ("ct, key=['id'], full_load=loaded, full_load_at=7", "full_load_at is 7"),
     ("ct, key=['id'], full_load=loaded, full_load_at=' '", "full_load_at is empty"),
     ("ct, key=['id'], full_load_at='at'", "full_load_at is at and full_load is none"),
+    ("ct, ['id'], full_load=loaded, full_load_readable=0.9", "is 0.9 and full_load_at is none"),
+    (
+        "ct, ['id'], full_load=loaded, full_load_at='load_time', full_load_readable=90",
+        "full_load_readable is 90",
+    ),
     ("ct, key=['id'], full_load=loaded_headers", "has the column header__CHANGE_seq, which"),
     ("ct, key=['id'], full_load=loaded_reserved", "has the column cdc_batch, which begins with"),
     ("ct, key=['id'], full_load=loaded_alike", "full_load names the column note, but two columns"),

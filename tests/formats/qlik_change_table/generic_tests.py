@@ -65,8 +65,9 @@ EVENTS = {
     "cdc_commit_sequence": "string",
     "cdc_commit_at": "timestamp",
     "cdc_before": "struct<id: bigint, note: string>",
+    "cdc_present_columns": "array<string>",
 }
-LOAD = "'1.x', '1', timestamp'2025-01-01 10:00:00Z', null"
+LOAD = "'1.x', '1', timestamp'2025-01-01 10:00:00Z', null, null"
 
 
 def struct(key: int, note: str | None) -> str:
@@ -75,18 +76,19 @@ def struct(key: int, note: str | None) -> str:
     return f"named_struct('id', {key}L, 'note', {value})"
 
 
-def _change(place: int, time: str, before: str = "null") -> str:
-    return f"'{place}', '{place}', timestamp'2025-01-01 {time}Z', {before}"
+def _change(place: int | str, time: str, before: str = "null", commit: str = "") -> str:
+    return f"'{place}', '{commit or place}', timestamp'2025-01-01 {time}Z', {before}, null"
 
 
-# The load of keys 11 to 13, 15 and 16 was kept current; the load of the others was not.
+# The load of keys 11 to 13, 15 and 16 was kept current; the load of the others was not. Keys that
+# moved away, and keys that the last load does not have, come again. Two rows swap their keys.
 TABLES["loaded"] = (
     EVENTS,
     ", ".join(
         f"({row})"
         for row in (
-            "null, null, 'truncate', '1.', '1', timestamp'2025-01-01 10:00:00Z', null",
-            *(f"{key}, 'a', 'load', {LOAD}" for key in (1, 2, 3, 4, 5, 11, 12, 13, 16)),
+            "null, null, 'truncate', '1.', '1', timestamp'2025-01-01 10:00:00Z', null, null",
+            *(f"{key}, 'a', 'load', {LOAD}" for key in (*range(1, 6), 11, 12, 13, *range(16, 20))),
             f"6, null, 'load', {LOAD}",
             f"1, 'a', 'delete', {_change(2, '12:00:00')}",
             f"1, 'b', 'insert', {_change(3, '12:00:01')}",
@@ -100,8 +102,15 @@ TABLES["loaded"] = (
             f"12, 'b', 'update', {_change(11, '12:00:08', struct(12, 'z'))}",
             f"13, 'b', 'update', {_change(12, '12:00:09', struct(14, 'a'))}",
             f"16, 'b', 'insert', {_change(13, '10:30:01')}",
-            "15, 'a', 'load', '0.x', '0', null, null",
-            f"15, 'b', 'insert', {_change(14, '10:00:01')}",
+            "15, 'a', 'load', '0.x', '0', null, null, null",
+            f"15, 'b', 'insert', {_change('05', '10:00:01')}",
+            f"20, 'a', 'update', {_change(14, '12:00:10', struct(17, 'a'))}",
+            f"17, 'a', 'insert', {_change(15, '12:00:11')}",
+            f"19, 'a', 'update', {_change('16a', '12:00:12', struct(18, 'a'), '16')}",
+            f"18, 'a', 'update', {_change('16b', '12:00:12', struct(19, 'a'), '16')}",
+            "null, null, 'truncate', '9z.', '9z', timestamp'2025-01-01 13:00:00Z', null, null",
+            "1, 'a', 'load', '9z.x', '9z', timestamp'2025-01-01 13:00:00Z', null, null",
+            f"5, 'a', 'insert', {_change('9zz', '15:00:00')}",
         )
     ),
 )
@@ -127,6 +136,8 @@ CASES: list[GenericTest] = [
     ("labelled", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}03"]),
     ("loaded", "full_load_is_static", {"key": ["ID"], "minutes": 30}, [11, 12, 13, 15, 16]),
     ("loaded", "full_load_is_static", {"key": ["id"]}, [11, 12, 13, 15]),
+    ("loaded", "full_loads_are_apart", {"key": ["id"], "minutes": 300}, ["1"]),
+    ("loaded", "full_loads_are_apart", {"key": ["id"]}, []),
 ]
 
 # Of some tables: the texts that a hint has, and in how many rows.

@@ -55,7 +55,10 @@ _CURRENT = {
         "contract": {"enforced": True},
         "persist_docs": {"relation": True, "columns": True},
         "pre_hook": "create table if not exists {{ this }}_pre as select 1 as one",
-        "post_hook": "create table if not exists {{ this }}_post as select * from {{ this }}",
+        "post_hook": [
+            "create table if not exists {{ this }}_post as select * from {{ this }}",
+            "analyze table {{ spark_cdc.stored_table(this) }} compute statistics",
+        ],
     },
     "columns": [
         {"name": "id", "data_type": "bigint", "description": "The one and only."},
