@@ -183,7 +183,11 @@ get(
     filter(
         flatten(
             transform(
-                try_variant_get(try_parse_json({{ schema }}), '$.fields', 'array<variant>'),
+                try_variant_get(
+                    {{ spark_cdc._qlik_wrapped(schema) | indent(20) }},
+                    '$[0].fields',
+                    'array<variant>'
+                ),
                 field -> if(
                     lower(try_variant_get(field, '$.name', 'string')) = 'data',
                     coalesce(

@@ -2,7 +2,8 @@
 {%- macro qlik_schema_versions(metadata) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(metadata) -%}{{ return(spark_cdc._untold(metadata)) }}{%- endif -%}
-    {{ return(spark_cdc._events_qlik_schema_versions(spark_cdc._spec_qlik_schema_versions(metadata))) }}
+    {%- set spec = spark_cdc._spec_qlik_schema_versions(metadata) -%}
+    {{ return(spark_cdc._fit_for_view('qlik_schema_versions', spark_cdc._events_qlik_schema_versions(spec))) }}
 {%- endmacro -%}
 
 

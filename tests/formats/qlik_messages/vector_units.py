@@ -14,6 +14,7 @@ from kit.values import as_text, texts_of
 
 from formats.qlik_messages import avro, versions
 from formats.qlik_messages.avro_vectors import AVRO_VECTORS
+from formats.qlik_messages.json_vectors import JSON_VECTORS, VERSION_VECTORS
 from formats.qlik_messages.message import dump, envelope, headers
 from formats.qlik_messages.reference import Row
 from formats.qlik_messages.vector_checks import positions_of, records_of, width_of
@@ -134,7 +135,7 @@ def unit_of(name: str, woven: Woven) -> UnitTest:
 
 def message_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test events and quarantine of all vectors."""
-    groups = apart([*vectors, *AVRO_VECTORS])
+    groups = apart([*vectors, *AVRO_VECTORS, *JSON_VECTORS])
     return [unit_of(f"qlik_messages_{place}", one) for place, one in enumerate(groups, start=1)]
 
 
@@ -143,6 +144,7 @@ def message_units(vectors: Sequence[Vector]) -> list[UnitTest]:
 
 def version_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test the versions and the quarantine of all vectors, in one relation."""
+    vectors = [*vectors, *VERSION_VECTORS]
     records: list[Row] = []
     for number, vector in enumerate(vectors):
         rows = [
