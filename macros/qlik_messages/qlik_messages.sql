@@ -167,7 +167,7 @@ select
                 ),
                 ' of the key is NULL or missing'
             )
-        else concat('value is ', left(cdc_value, 100))
+        else {{ spark_cdc._qlik_shown_value() | indent(8) }}
     end as detail,
     cdc_raw as raw
 from deliveries

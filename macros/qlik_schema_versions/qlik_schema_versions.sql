@@ -62,7 +62,7 @@ select
         when 'bad_metadata' then cdc_bad_metadata
         {%- endif %}
         when 'unknown_message_type' then concat('type is ', coalesce(cdc_type, 'NULL'))
-        else concat('value is ', left(cdc_value, 100))
+        else {{ spark_cdc._qlik_shown_value() | indent(8) }}
     end as detail,
     cdc_raw as raw
 from judged

@@ -28,9 +28,10 @@ def test_results_do_not_depend_on_settings(tmp_path: Path) -> None:
     home = tmp_path / "settings"
     (home / "models").mkdir(parents=True)
     project = Project(home)
-    for format_ in every_format():
+    for number, format_ in enumerate(every_format()):
         case = next(iter(format_.cases(SEED)))
-        project.case(format_, case, ("current", "history"))
+        # current state and history know no format
+        project.case(format_, case, () if number else ("current", "history"))
     settings = INTERPRETED | IN_MEMORY | PLANNED_ONCE | ODD
     with running(tmp_path, *conf(settings)) as warehouse:
         assert warehouse.sql("set spark.sql.ansi.enforceReservedKeywords")[0][1] == "true"
