@@ -154,10 +154,8 @@ bucketed as (
 compared as (
     select
         *,
-        not (
-            lag(cdc_intentseq) over in_order <=> cdc_intentseq
-            and lag(cdc_is_after) over in_order <=> cdc_is_after
-        ) as cdc_is_first,
+        not lag(cdc_intentseq) over in_order <=> cdc_intentseq
+        or not lag(cdc_is_after) over in_order <=> cdc_is_after as cdc_is_first,
         -- operations come first in a content: a delete is less than an insert, an insert less than an update
         min(cdc_content) over at_position as cdc_least,
         max(cdc_content) over at_position as cdc_greatest,

@@ -1,7 +1,7 @@
 {#- What the decoder of capture tables makes from distinct rows: events. -#}
 
 {#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
-    the same commit, is half of an update, and so is one at the position of an insert. -#}
+    the same commit, is half of an update. So is a delete at the position of an insert. -#}
 {%- macro _db2_paired_rows(spec) -%}
     {%- set key, deleted, inserted, fields = [], [], [], [] -%}
     {%- for name in spec.key -%}

@@ -64,8 +64,11 @@ contains({{ text }}, '\\u')
 and not regexp_like(
     {{ text }},
     concat(
-        '^(?:[^\\\\]++|\\\\[^u]|\\\\u(?:(?![dD][89a-fA-F])[0-9a-fA-F]{4}',
-        '|[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2}))*+\\z'
+        '^(?:[^\\\\]++|\\\\[^u]|\\\\u(?:',
+        '(?![dD][89a-fA-F])[0-9a-fA-F]{4}',
+        '|[dD][89abAB][0-9a-fA-F]{2}',
+        '\\\\u[dD][c-fC-F][0-9a-fA-F]{2}',
+        '))*+\\z'
     )
 )
 {%- endmacro -%}

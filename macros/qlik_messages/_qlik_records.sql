@@ -218,8 +218,8 @@ concat(
             then concat(
                 '; it has ',
                 length(cdc_value),
-                ' characters. Limits are 20000000 characters of a text, 50000 of a name, 1000 digits of a number,',
-                ' 1000 levels, and 128 MiB in all'
+                ' characters. Limits are 20000000 characters of a text, 50000 of a name,',
+                ' 1000 digits of a number, 1000 levels, and 128 MiB in all'
             )
         else ''
     end
