@@ -3,7 +3,8 @@
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(changes) -%}{{ return(spark_cdc._untold(changes)) }}{%- endif -%}
     {%- do spark_cdc._check_feed_model() -%}
-    {{ return(spark_cdc._change_feed(spark_cdc._feed_spec(changes, key, source, schema, keyed, null_keys))) }}
+    {%- set spec = spark_cdc._feed_spec(changes, key, source, schema, keyed, null_keys) -%}
+    {{ return(spark_cdc._fit_for_view('change_feed', spark_cdc._change_feed(spec))) }}
 {%- endmacro -%}
 
 {#- The select. -#}

@@ -57,7 +57,7 @@
     {%- if model is defined and (model.config or {}).materialized == 'cdc_incremental' and invocation_args_dict.which not in ('compile', 'generate') -%}
         {%- do spark_cdc._found_by_command().setdefault('calls of ' ~ model.unique_id, []).append({'call': call, 'select': select}) -%}
     {%- endif -%}
-    {{ return(select) }}
+    {{ return(spark_cdc._fit_for_view(spark_cdc._macro_of_call(call), select)) }}
 {%- endmacro -%}
 
 {#- The calls in the body of another model. This model does not depend on the refs in that body, so dbt would not resolve them

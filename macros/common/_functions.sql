@@ -5,7 +5,7 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set there = [] -%}
-    {%- for row in run_query("show user functions like '" ~ functions | join('|') ~ "'") -%}
+    {%- for row in run_query("show functions like '" ~ functions | join('|') ~ "'") -%}
         {%- do there.append((row[0] | string).split('.') | last) -%}
     {%- endfor -%}
     {%- set missing = functions | reject('in', there) | list -%}

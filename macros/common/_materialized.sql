@@ -20,9 +20,14 @@
     {%- elif materialized == 'snapshot' -%}
         {%- set accepted = 'a model of history, which has every version, with ' ~ accepted -%}
     {%- endif -%}
-    {%- set me = call.builds if call.builds != 'events' else 'decode' if '.' in call.decoder else call.decoder -%}
+    {%- set me = spark_cdc._macro_of_call(call) -%}
     {%- set problem = [me, model.name ~ ' is ' ~ wrong[materialized], accepted, "{{ config(materialized='cdc_incremental') }}"] -%}
     {%- do spark_cdc._stop_materialized(problem) -%}
+{%- endmacro -%}
+
+{#- The name of the public macro of a call. -#}
+{%- macro _macro_of_call(call) -%}
+    {{ return(call.builds if call.builds != 'events' else 'decode' if '.' in call.decoder else call.decoder) }}
 {%- endmacro -%}
 
 {#- Stops where a model whose body is a query like any other would be built by increments. -#}
@@ -34,6 +39,31 @@
             'view or table. A model that keeps what it gave can select from that one', "{{ config(materialized='view') }}"
         ]) -%}
     {%- endif -%}
+{%- endmacro -%}
+
+{#- The SQL of a call. Stops if the metastore cannot keep it as the text of a view: the embedded one (Derby) keeps few
+    characters, and its error comes late and does not say so. A view may also be in another catalog, or in a metastore of which
+    nothing is known here: there is no check then. A unit test makes no view. -#}
+{%- macro _fit_for_view(me, select) -%}
+    {%- set longest = 32700 -%}
+    {%- set materialized = model.config.materialized if model is defined and model.config is defined else none -%}
+    {%- if
+        materialized != 'view' or select | length <= longest or '.' in (model.schema or '')
+        or graph.nodes is not defined or invocation_args_dict.which in ('compile', 'generate') or flags.INTROSPECT is false
+    -%}
+        {{ return(select) }}
+    {%- endif -%}
+    {%- set catalog = run_query('set spark.sql.catalogImplementation').rows[0][1] -%}
+    {%- set driver = run_query('set spark.hadoop.javax.jdo.option.ConnectionDriverName').rows[0][1] -%}
+    {%- if catalog == 'hive' and 'derby' in driver -%}
+        {%- do spark_cdc._stop_materialized([
+            me, model.name ~ ' is a view with a text of ' ~ select | length ~ ' characters; the metastore of this server (Derby) keeps '
+            ~ longest ~ ' of a view',
+            'a table; or a server with a metastore in a database (spark-cdc-server start --metastore-url …)',
+            "{{ config(materialized='table') }}"
+        ]) -%}
+    {%- endif -%}
+    {{ return(select) }}
 {%- endmacro -%}
 
 {#- Stops with the arguments of `_stop`. -#}

@@ -8,7 +8,7 @@
 
 {#- The spec of a capture table: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_db2_capture_table(
-    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none,
+    relation, key, columns=none, unit_of_work=none, before_prefix='auto', base=none, key_columns=none, source_timezone=none,
     before_image='row'
 ) -%}
     {%- set me = 'db2_capture_table' -%}
@@ -16,8 +16,8 @@
     {%- set in_relation = spark_cdc._raw_columns_in(relation) -%}
     {%- if before_prefix is not none and before_prefix is not string -%}
         {{ spark_cdc._stop(
-            me, 'before_prefix is ' ~ before_prefix, 'the prefix of before columns as text, or none if the table has no before columns',
-            "before_prefix='B_'"
+            me, 'before_prefix is ' ~ before_prefix,
+            "the prefix of before columns as text, none if the table has no before columns, or 'auto'", "before_prefix='B_'"
         ) }}
     {%- endif -%}
     {%- if columns is not none and (columns is not mapping or not columns) -%}
@@ -32,6 +32,7 @@
     {%- set there = spark_cdc._db2_capture_columns(
         me, in_relation, key, facts.columns, before_prefix or '', key_columns, base is not none, example
     ) -%}
+    {%- if before_prefix == 'auto' and base is none -%}{%- do spark_cdc._check_before_columns(me, relation, there) -%}{%- endif -%}
     {%- set input_columns, joined = {}, {} -%}
     {%- if unit_of_work is not none -%}
         {%- set in_unit = spark_cdc.columns_of(unit_of_work) -%}
@@ -91,10 +92,27 @@
     {{ return(headers) }}
 {%- endmacro -%}
 
+{#- Stops if only names say what a column is. Db2 keeps before images of all columns, of some or of none, and a column of the
+    table may have the prefix in its name, such as REF and XREF. If all of several columns have such a column, none is one of the
+    table. -#}
+{%- macro _check_before_columns(me, relation, there) -%}
+    {%- set befores, unclear = there.befores | length, there.left_out or there.befores.values() | list -%}
+    {%- set is_certain = befores > 1 and befores == there.columns | length and befores == unclear | length -%}
+    {%- if unclear and not is_certain -%}
+        {{ spark_cdc._stop(
+            me, relation ~ ' has ' ~ unclear | join(', ') ~ ': before columns with the prefix X, or columns of the table? Their names do not tell',
+            "before_prefix='X' for before columns: they are NULL in all rows of inserts (IBMSNAP_OPERATION I); before_prefix=none if"
+            ~ ' there are none; if there are both, also columns, a dict of the columns of the table', "before_prefix=none"
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}
+
 {#- The key and the columns of the table. For columns that are read from the relation, also their names there, and their
-    before columns. Without `columns`, the table has the columns of the relation. -#}
+    before columns. Without `columns`, the table has the columns of the relation, and `left_out` are those that the prefix
+    leaves out. -#}
 {%- macro _db2_capture_columns(me, in_relation, key, columns, prefix, key_columns, has_base, example) -%}
-    {%- set data, spelled, befores_there = [], {}, [] -%}
+    {%- set prefix = 'X' if prefix == 'auto' else prefix -%}
+    {%- set data, spelled, befores_there, left_out = [], {}, [], [] -%}
     {%- for name in in_relation if name[:8] | upper != 'IBMSNAP_' -%}
         {%- do data.append(name) -%}
         {%- do spelled.update({name | lower: name}) -%}
@@ -125,6 +143,7 @@
             {%- endif -%}
             {%- do table.update({called: in_relation[name]}) -%}
         {%- endfor -%}
+        {%- for name in data if name | lower in befores_there -%}{%- do left_out.append(name) -%}{%- endfor -%}
     {%- else -%}
         {%- do table.update(columns) -%}
     {%- endif -%}
@@ -155,5 +174,5 @@
             'columns that are captured; with base, all columns of base', "base=source('db2', 'orders')"
         ) }}
     {%- endif -%}
-    {{ return({'key': key, 'columns': table, 'sources': sources, 'befores': befores}) }}
+    {{ return({'key': key, 'columns': table, 'sources': sources, 'befores': befores, 'left_out': left_out}) }}
 {%- endmacro -%}

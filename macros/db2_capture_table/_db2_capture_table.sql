@@ -1,7 +1,7 @@
 {#- What the decoder of capture tables makes from distinct rows: events. -#}
 
 {#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
-    the same commit, is half of an update. -#}
+    the same commit, is half of an update. So is a delete at the position of an insert. -#}
 {%- macro _db2_paired_rows(spec) -%}
     {%- set key, deleted, inserted, fields = [], [], [], [] -%}
     {%- for name in spec.key -%}
@@ -39,7 +39,7 @@ side_by_side as (
             end
         ) over in_order as cdc_inserted_key
     from distinct_rows
-    window in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq)
+    window in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq, cdc_is_after)
 ),
 
 halves as (
@@ -47,12 +47,22 @@ halves as (
         *,
         coalesce(
             cdc_operation = 'D'
-            and {{ inserted | join('\nand ') | indent(12) }},
+            and (
+                cdc_is_half
+                or (
+                    {{ inserted | join('\nand ') | indent(20) }}
+                )
+            ),
             false
         ) as cdc_is_first_half,
         coalesce(
             cdc_operation = 'I'
-            and {{ deleted | join('\nand ') | indent(12) }},
+            and (
+                cdc_is_half
+                or (
+                    {{ deleted | join('\nand ') | indent(20) }}
+                )
+            ),
             false
         ) as cdc_is_pair
     from side_by_side
@@ -121,7 +131,8 @@ joined as (
     }) }}
 {%- endmacro -%}
 
-{#- What every event has, with or without `base`. -#}
+{#- What every event has, with or without `base`. With `base` the halves of an update that moved a key are events of two keys: the
+    sequence of the delete ends in `.D`. -#}
 {%- macro _db2_of_event(spec) -%}
     {%- set told, metadata = {}, ["'intentseq', hex(cdc_intentseq)"] -%}
     {%- for name in spark_cdc._db2_told(spec) -%}
@@ -131,7 +142,13 @@ joined as (
     {%- for name in ('AUTHID', 'APPLY_QUAL') if name in told -%}
         {%- do metadata.append("'" ~ name | lower ~ "', " ~ told[name]) -%}
     {%- endfor -%}
-    {{ return(dict(spark_cdc._db2_sequence_of_row(spec), **{
+    {%- set sequences = spark_cdc._db2_sequence_of_row(spec) -%}
+    {%- if spec.lookups.base -%}
+        {%- do sequences.update({'cdc_sequence': spark_cdc._call('concat', [
+            sequences.cdc_sequence, "if(cdc_is_half and cdc_operation = 'D', '.D', '')"
+        ])}) -%}
+    {%- endif -%}
+    {{ return(dict(sequences, **{
         'cdc_commit_at': spark_cdc._utc_of_local_time(told.LOGMARKER, spec.source_timezone) if told.LOGMARKER else none,
         'cdc_transaction_id': told.UOWID,
         'cdc_metadata': spark_cdc._call('named_struct', metadata),

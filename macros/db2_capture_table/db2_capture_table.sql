@@ -1,6 +1,6 @@
 {#- The change events of one Db2 capture table: CD or CCD. See _macros.yml for the arguments. -#}
 {%- macro db2_capture_table(
-    relation, key, columns=none, unit_of_work=none, before_prefix='X', base=none, key_columns=none, source_timezone=none,
+    relation, key, columns=none, unit_of_work=none, before_prefix='auto', base=none, key_columns=none, source_timezone=none,
     before_image='row'
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}

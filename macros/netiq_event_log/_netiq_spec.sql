@@ -17,7 +17,7 @@
 
 {#- The spec of one table in an event log: a dict of what is known before any row is read. Wrong arguments stop here. -#}
 {%- macro _spec_netiq_event_log(
-    relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
+    relation, table, key, columns, snapshot=none, layout=none, as_of=none, source_timezone=none
 ) -%}
     {{ return(spark_cdc._netiq_spec('netiq_event_log', relation, table, key, columns, snapshot, layout, as_of, source_timezone)) }}
 {%- endmacro -%}
@@ -76,16 +76,18 @@
     }) }}
 {%- endmacro -%}
 
-{#- The relation's column for each of the ten. -#}
+{#- The relation's column for each of the ten: by name, if they have the documented names; by place only if they have not. A
+    landing may move columns, such as those it is partitioned by. -#}
 {%- macro _netiq_layout(me, relation, in_relation, layout) -%}
-    {%- set layouts, found, missing = spark_cdc._netiq_layouts(), {}, [] -%}
+    {%- set layouts, spelled, found, missing, moved = spark_cdc._netiq_layouts(), {}, {}, [], [] -%}
     {%- set example = "layout='record_id_table_key'" -%}
     {%- set names = in_relation | list -%}
-    {%- if layout is mapping -%}
-        {%- set spelled, given = {}, layout -%}
-        {%- set layout = {} -%}
+    {%- for name in names -%}{%- do spelled.update({name | lower: name}) -%}{%- endfor -%}
+    {%- if layout is none and not layouts['record_id_status'] | reject('in', spelled) | list -%}
+        {%- for name in layouts['record_id_status'] -%}{%- do found.update({name: spelled[name]}) -%}{%- endfor -%}
+    {%- elif layout is mapping -%}
+        {%- set given, layout = layout, {} -%}
         {%- for name, there in given.items() -%}{%- do layout.update({name | lower: there}) -%}{%- endfor -%}
-        {%- for name in names -%}{%- do spelled.update({name | lower: name}) -%}{%- endfor -%}
         {%- for name in layouts['record_id_status'] -%}
             {%- if layout.get(name) is not string or layout[name] | lower not in spelled -%}
                 {%- do missing.append(name ~ (' (no column is named ' ~ layout[name] ~ ')' if name in layout else '')) -%}
@@ -100,12 +102,13 @@
                 "layout={'record_id': 'ID', 'status': 'STATE', …}"
             ) }}
         {%- endif -%}
-    {%- elif layout is string and layout in layouts -%}
-        {%- for name in layouts[layout] -%}
+    {%- elif layout is none or (layout is string and layout in layouts) -%}
+        {%- for name in layouts[layout or 'record_id_status'] -%}
             {%- if loop.index > names | length -%}
                 {%- do missing.append(name) -%}
             {%- else -%}
                 {%- do found.update({name: names[loop.index0]}) -%}
+                {%- if spelled.get(name, names[loop.index0]) != names[loop.index0] -%}{%- do moved.append(name) -%}{%- endif -%}
             {%- endif -%}
         {%- endfor -%}
     {%- else -%}
@@ -118,6 +121,14 @@
         {{ spark_cdc._stop(
             me, relation ~ ' lacks ' ~ missing | join(', ') ~ ' of the ten columns of an event log; it has ' ~ names | join(', '),
             'a relation whose first ten columns are the columns of the log in the order of the layout, or a dict of names',
+            "layout={'record_id': 'ID', 'status': 'STATE', …}"
+        ) }}
+    {%- endif -%}
+    {%- if moved -%}
+        {{ spark_cdc._stop(
+            me, relation ~ ' has the columns ' ~ moved | join(', ') ~ ' in other places than the layout '
+            ~ (layout or 'record_id_status') ~ '; it has ' ~ names | join(', '),
+            'no layout, if all ten columns have their documented names; a layout that agrees with the names; or a dict of names',
             "layout={'record_id': 'ID', 'status': 'STATE', …}"
         ) }}
     {%- endif -%}

@@ -1,7 +1,7 @@
 {#- What an event log holds for each table: what waits to be published, and since when. See _macros.yml for the arguments.
     -#}
 {%- macro netiq_backlog(
-    relation, layout='record_id_status', driver_user=none, allow_loopback=false, as_of=none, source_timezone=none
+    relation, layout=none, driver_user=none, allow_loopback=false, as_of=none, source_timezone=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}

@@ -1,6 +1,6 @@
 {#- The change events of one table in the event log of NetIQ Identity Manager's JDBC driver. See _macros.yml for the arguments. -#}
 {%- macro netiq_event_log(
-    relation, table, key, columns, snapshot=none, layout='record_id_status', as_of=none, source_timezone=none
+    relation, table, key, columns, snapshot=none, layout=none, as_of=none, source_timezone=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}

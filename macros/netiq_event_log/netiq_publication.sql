@@ -1,15 +1,16 @@
 {#- What the driver of Identity Manager would publish of a table, row by row. See _macros.yml for the arguments. -#}
 {%- macro netiq_publication(
-    relation, table, key, columns, snapshot=none, layout='record_id_status', driver_user=none, allow_loopback=false, as_of=none,
+    relation, table, key, columns, snapshot=none, layout=none, driver_user=none, allow_loopback=false, as_of=none,
     pending_only=true, source_timezone=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- do spark_cdc._check_not_incremental('netiq_publication') -%}
-    {{ return(spark_cdc._netiq_publication(spark_cdc._netiq_publication_spec(
+    {%- set spec = spark_cdc._netiq_publication_spec(
         'netiq_publication', relation, table, key, columns, snapshot, layout, driver_user, allow_loopback, as_of, pending_only,
         source_timezone
-    ))) }}
+    ) -%}
+    {{ return(spark_cdc._fit_for_view('netiq_publication', spark_cdc._netiq_publication(spec))) }}
 {%- endmacro -%}
 
 {#- The select. Rows that are not published are included, in groups of their own, so that the log is read once. -#}

@@ -1,15 +1,16 @@
 {#- The XDS documents that the driver of Identity Manager would send. See _macros.yml for the arguments. -#}
 {%- macro netiq_xds(
-    relation, table, key, columns, schema, snapshot=none, layout='record_id_status', driver_user=none, allow_loopback=false, as_of=none,
+    relation, table, key, columns, schema, snapshot=none, layout=none, driver_user=none, allow_loopback=false, as_of=none,
     pending_only=true, type5='modify', source_timezone=none
 ) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(relation) -%}{{ return(spark_cdc._untold(relation)) }}{%- endif -%}
     {%- do spark_cdc._check_not_incremental('netiq_xds') -%}
-    {{ return(spark_cdc._netiq_xds(spark_cdc._netiq_xds_spec(
+    {%- set spec = spark_cdc._netiq_xds_spec(
         'netiq_xds', relation, table, key, columns, schema, snapshot, layout, driver_user, allow_loopback, as_of, pending_only, type5,
         source_timezone
-    ))) }}
+    ) -%}
+    {{ return(spark_cdc._fit_for_view('netiq_xds', spark_cdc._netiq_xds(spec))) }}
 {%- endmacro -%}
 
 {#- The select. -#}

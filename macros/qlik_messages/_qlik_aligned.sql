@@ -108,6 +108,7 @@ placed as (
         cdc_changed_bits,
         cdc_column_bits,
         cdc_list,
+        {{ spark_cdc._qlik_names_outside() }} as cdc_names_outside,
         {%- if spec.reads_avro %}
         cdc_form = 'avro' as cdc_is_avro,
         {%- endif %}

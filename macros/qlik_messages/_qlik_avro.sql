@@ -9,7 +9,7 @@
     {%- if invocation_args_dict.which in ('compile', 'generate') -%}
         {{ return(true) }}
     {%- endif -%}
-    {{ return(run_query("show user functions like 'spark_cdc_qlik_avro'") | length > 0) }}
+    {{ return(run_query("show functions like 'spark_cdc_qlik_avro'") | length > 0) }}
 {%- endmacro -%}
 
 {#- Whether a value is an Avro message, with an envelope or in the frame of a schema registry. -#}

@@ -39,11 +39,12 @@ try_parse_json(
 )
 {%- endmacro -%}
 
-{#- Whether a JSON text has numbers that a variant could not hold exactly, or would not give back as they are written. -#}
+{#- Whether a JSON text has numbers that a variant could not hold exactly, or would not give back as they are written: it
+    takes 1.50 for 1.5. -#}
 {%- macro _qlik_has_inexact_numbers(text) -%}
 regexp_like(
     {{ text }},
-    '[:\\[,][ \\t\\n\\r]*+(?:-0|-?[0-9.]++[eE]|-?[0-9.]{38})'
+    '[:\\[,][ \\t\\n\\r]*+(?:-0|-?[0-9]++[.eE]|-?[0-9]{38})'
 )
 {%- endmacro -%}
 
@@ -56,17 +57,18 @@ regexp_replace(
 )
 {%- endmacro -%}
 
-{#- Whether a JSON text has an escape that is one half of a surrogate pair: no text holds such a character. -#}
+{#- Whether a JSON text has an escape that is one half of a surrogate pair: no text holds such a character. The pattern reads
+    from the beginning, as a backslash may be escaped itself. -#}
 {%- macro _qlik_has_half_surrogate(text) -%}
-{%- set high, low = 'u[dD][89abAB][0-9a-fA-F]{2}', 'u[dD][c-fC-F][0-9a-fA-F]{2}' -%}
 contains({{ text }}, '\\u')
-and regexp_like(
+and not regexp_like(
     {{ text }},
     concat(
-        '(?<!\\\\)(?:\\\\\\\\)*+\\\\(?:',
-        '{{ high }}(?!\\\\{{ low }})',
-        '|(?<!\\\\{{ high }}\\\\){{ low }}',
-        ')'
+        '^(?:[^\\\\]++|\\\\[^u]|\\\\u(?:',
+        '(?![dD][89a-fA-F])[0-9a-fA-F]{4}',
+        '|[dD][89abAB][0-9a-fA-F]{2}',
+        '\\\\u[dD][c-fC-F][0-9a-fA-F]{2}',
+        '))*+\\z'
     )
 )
 {%- endmacro -%}

@@ -76,22 +76,23 @@ json_object_keys(
     {{ return(spark_cdc._qlik_lower(object)) }}
 {%- endmacro -%}
 
-{#- The order of columns where no version tells it: the members of the row image in the order of the message, if they can be
-    it. Else the columns of the call in theirs. All names are in lower case. -#}
+{#- The order of columns where no version tells it. In Avro, the order of the fields. In JSON, the members of the row image in
+    the order of the message, if all columns of the call are among them, in the order of the call. Else the columns of the
+    call: they are those of the table, in its order. All names are in lower case. -#}
 {%- macro _qlik_list_of_names(reads_avro) -%}
 if(
     {% if reads_avro -%}
     cdc_form = 'avro'
     or {% endif -%}
-    greatest(
-        length(trim(trailing 'o' from coalesce(cdc_changed_bits, ''))),
-        length(trim(trailing 'o' from coalesce(cdc_column_bits, '')))
-    ) <= size(cdc_names_in_order)
-    and array_intersect(cdc_names_in_order, cdc_own_names)
-    = array_intersect(cdc_own_names, cdc_names_in_order),
+    array_intersect(cdc_names_in_order, cdc_own_names) = cdc_own_names,
     cdc_names_in_order,
     cdc_own_names
 )
+{%- endmacro -%}
+
+{#- Members that contradict this order: the table has columns that the call does not name, so nothing tells the places. -#}
+{%- macro _qlik_names_outside() -%}
+    {{ return('array_except(cdc_names_in_order, cdc_list)') }}
 {%- endmacro -%}
 
 {#- Names in lower case, without a lambda: each one takes Spark another round of resolving. -#}

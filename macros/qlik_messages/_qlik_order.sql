@@ -74,7 +74,15 @@ sequenced as (
                     coalesce(lpad(cast(contents.cdc_offset as string), 19, '0'), contents.cdc_hash)
                 )
             else contents.cdc_change_seq
-        end as cdc_sequence
+        end as cdc_sequence,
+        {%- if has_offset %}
+        case
+            when contents.cdc_operation = 'load' and contents.cdc_offset is not null
+                then coalesce(contents.cdc_topic, '')
+        end as cdc_load_topic
+        {%- else %}
+        cast(null as string) as cdc_load_topic
+        {%- endif %}
     from contents
     {%- if has_offset %}
     left join anchors
@@ -87,10 +95,19 @@ sequenced as (
     {%- endif %}
 ),
 
--- the commit of a transaction is its first change here, even if it is in conflict
+-- The commit of a transaction is its first change here, even if it is in conflict. Offsets of one partition are of one
+-- topic: if loads of several topics are at one place, the names of all but the first tell them apart.
 judged as (
     select
-        * except (cdc_reason),
+        * except (cdc_sequence, cdc_reason),
+        concat_ws(
+            '.',
+            cdc_sequence,
+            case
+                when cdc_load_topic > min(case when cdc_reason is null then cdc_load_topic end) over of_place
+                    then md5(cdc_load_topic)
+            end
+        ) as cdc_sequence,
         case
             when cdc_operation = 'load' then concat(cdc_anchor, '.')
             when cdc_transaction_id is null then cdc_change_seq
@@ -105,9 +122,10 @@ judged as (
     from sequenced
     window
         of_transaction as (partition by cdc_place, left(cdc_change_seq, 16), cdc_transaction_id),
-        of_position as (partition by cdc_place, cdc_sequence),
+        of_place as (partition by cdc_place, cdc_sequence),
+        of_position as (partition by cdc_place, cdc_sequence, cdc_load_topic),
         of_event as (
-            partition by cdc_place, cdc_sequence
+            partition by cdc_place, cdc_sequence, cdc_load_topic
             order by
                 cdc_reason is not null asc,
                 cdc_delivery_number asc,

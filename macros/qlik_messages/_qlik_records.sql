@@ -206,6 +206,24 @@ case
 end
 {%- endmacro -%}
 
+{#- How `detail` shows a record. The limits are those of Spark's JSON reader; few messages without JSON are so long. -#}
+{%- macro _qlik_shown_value() -%}
+concat(
+    'value is ',
+    left(cdc_value, 100),
+    case
+        when cdc_reason = 'bad_message' and length(cdc_value) > 1000
+            then concat(
+                '; it has ',
+                length(cdc_value),
+                ' characters. Limits are 20000000 characters of a text, 50000 of a name,',
+                ' 1000 digits of a number, 1000 levels, and 128 MiB in all'
+            )
+        else ''
+    end
+)
+{%- endmacro -%}
+
 {#- Of a record without headers: `unsupported_layout` where it is of an old release, or has them in itself. -#}
 {%- macro _qlik_layout_reason() -%}
 if(

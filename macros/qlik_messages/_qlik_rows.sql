@@ -60,9 +60,10 @@ delivered as (
             'cdc_old_' ~ loop.index0: spark_cdc._typed('get(cdc_before_texts, ' ~ loop.index0 ~ ')', 'string', data_type),
         }) -%}
     {%- endfor -%}
-    {%- set ordinals, bits = 'sequence(1, size(cdc_list))', spark_cdc._call('array', listed) -%}
+    {%- set ordinals = spark_cdc._call('if', ['size(cdc_names_outside) > 0', 'array()', 'sequence(1, size(cdc_list))']) -%}
+    {%- set bits = spark_cdc._call('array', listed) -%}
     {%- if 'metadata' in spec.lookups -%}
-        {%- set ordinals = 'coalesce(cdc_version_ordinals, ' ~ ordinals ~ ')' -%}
+        {%- set ordinals = spark_cdc._call('coalesce', ['cdc_version_ordinals', ordinals]) -%}
         {%- set bits = spark_cdc._call('coalesce', ['cdc_version_places', bits]) -%}
     {%- endif -%}
 {{ spark_cdc._qlik_steps('typed', source, [

@@ -90,6 +90,8 @@ deliveries as (
         cdc_change_seq,
         cast(null as string) as cdc_bad_metadata,
         cdc_bad_values,
+        -- without ordinals no bit can be read
+        if(size(cdc_ordinals) = 0, cdc_names_outside, null) as cdc_names_outside,
         {{ nulls | join(',\n        ') }},
         cdc_reason
     from judged
@@ -106,6 +108,7 @@ deliveries as (
         null as cdc_change_seq,
         cdc_bad_metadata,
         null as cdc_bad_values,
+        null as cdc_names_outside,
         {%- for name in nulls %}
         null as {{ name }},
         {%- endfor %}
@@ -139,7 +142,15 @@ select
                 'changeMask is ',
                 coalesce(cdc_header_change_mask, 'NULL'),
                 ', columnMask is ',
-                coalesce(cdc_header_column_mask, 'NULL')
+                coalesce(cdc_header_column_mask, 'NULL'),
+                coalesce(
+                    concat(
+                        '; columns has no ',
+                        nullif(array_join(cdc_names_outside, ', '), ''),
+                        ', so it does not tell which column a bit stands for'
+                    ),
+                    ''
+                )
             )
         when 'bad_value' then cdc_bad_values
         when 'sequence_conflict' then concat('another message has changeSequence ', cdc_change_seq)
@@ -156,7 +167,7 @@ select
                 ),
                 ' of the key is NULL or missing'
             )
-        else concat('value is ', left(cdc_value, 100))
+        else {{ spark_cdc._qlik_shown_value() | indent(8) }}
     end as detail,
     cdc_raw as raw
 from deliveries

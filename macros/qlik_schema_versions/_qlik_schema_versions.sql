@@ -24,11 +24,12 @@
         'cdc_members': spark_cdc._qlik_members_of_columns(),
     },
     {
-        'cdc_fields': spark_cdc._call('if', [
-            'cdc_is_metadata and not cdc_has_structure', spark_cdc._qlik_fields_of_data('cdc_data_schema'), 'null'
+        'cdc_parsed_schema': spark_cdc._call('if', [
+            'cdc_is_metadata and not cdc_has_structure', spark_cdc._qlik_wrapped('cdc_data_schema'), 'null'
         ]),
         'cdc_columns_as_text': spark_cdc._qlik_columns_as_text(),
     },
+    {'cdc_fields': spark_cdc._qlik_fields_of_data()},
     {'cdc_typed_columns': spark_cdc._qlik_typed_columns()},
     dict(typed,
         cdc_written_at=spark_cdc._call('coalesce', ['cdc_timestamp', spark_cdc._typed('cdc_lineage_timestamp', 'string', 'timestamp')]),
@@ -178,12 +179,12 @@ end
 {%- endmacro -%}
 
 {#- The names of the fields of the record `data` in an Avro schema, in order; NULL where it has none. -#}
-{%- macro _qlik_fields_of_data(schema) -%}
+{%- macro _qlik_fields_of_data() -%}
 get(
     filter(
         flatten(
             transform(
-                try_variant_get(try_parse_json({{ schema }}), '$.fields', 'array<variant>'),
+                try_variant_get(cdc_parsed_schema, '$[0].fields', 'array<variant>'),
                 field -> if(
                     lower(try_variant_get(field, '$.name', 'string')) = 'data',
                     coalesce(

@@ -2,7 +2,8 @@
 {%- macro qlik_schema_versions(metadata) -%}
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(metadata) -%}{{ return(spark_cdc._untold(metadata)) }}{%- endif -%}
-    {{ return(spark_cdc._events_qlik_schema_versions(spark_cdc._spec_qlik_schema_versions(metadata))) }}
+    {%- set spec = spark_cdc._spec_qlik_schema_versions(metadata) -%}
+    {{ return(spark_cdc._fit_for_view('qlik_schema_versions', spark_cdc._events_qlik_schema_versions(spec))) }}
 {%- endmacro -%}
 
 
@@ -61,7 +62,7 @@ select
         when 'bad_metadata' then cdc_bad_metadata
         {%- endif %}
         when 'unknown_message_type' then concat('type is ', coalesce(cdc_type, 'NULL'))
-        else concat('value is ', left(cdc_value, 100))
+        else {{ spark_cdc._qlik_shown_value() | indent(8) }}
     end as detail,
     cdc_raw as raw
 from judged

@@ -69,11 +69,21 @@ class FakeLake:
             raise QueryFailed("[FAILED_READ_FILE] A file cannot be read.")
         if "as changes" in query:
             return [row for name in names for row in self._masks(name)]
+        if query.startswith("select count(*), count("):
+            counted = re.findall(r"count\(`([^`]+)`\)", query)
+            inserts = [row for row in table.rows if row["ibmsnap_operation"] == "I"]
+            filled = (sum(row[name] is not None for row in inserts) for name in counted)
+            return [(len(inserts), *filled)]
         if "lineage" in query:
             return [(str(row["value"]).encode().hex(), row.get("timestamp")) for row in table.rows]
         if "array_join" in query:
             forms = Counter((_table(row), _names(row["table_key"])) for row in table.rows)
-            return [(*form, rows) for form, rows in forms.items()]
+            whole: dict[str, set[str]] = {}
+            for row in table.rows:
+                if "." in row["table_name"]:
+                    whole.setdefault(_table(row), set()).add(row["table_name"].lower())
+            ends = {name: (min(some), max(some)) for name, some in whole.items()}
+            return [(*form, rows, *ends.get(form[0], ())) for form, rows in forms.items()]
         changed = Counter((_table(r), r["column_name"]) for r in table.rows if r["column_name"])
         return [(*pair, rows) for pair, rows in sorted(changed.items())]
 

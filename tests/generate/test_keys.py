@@ -499,6 +499,18 @@ def test_a_layout_names_all_ten_columns(tmp_path: Path) -> None:
         run(project(tmp_path, config), lake)
 
 
+def test_documented_names_tell_the_columns_of_an_event_log(tmp_path: Path) -> None:
+    """In any order; names in other places than a layout stop."""
+    ten = {name: Column("string") for name in LOG}
+    moved = {name: ten[name] for name in ("column_name", *LOG)}
+    assert netiq.layout_of({"x": Column("int"), **moved}, None) == {name: name for name in LOG}
+    assert netiq.layout_of(ten, "record_id_status") == {name: name for name in LOG}
+    others = {f"c_{name}": Column("string") for name in LOG}
+    assert netiq.layout_of(others, None) == {name: f"c_{name}" for name in LOG}
+    for columns, layout in ((moved, "record_id_status"), ({"status": Column("string")}, None)):
+        assert netiq.layout_of({**columns, **others}, layout) is None
+
+
 def test_keys_of_an_event_log_are_in_table_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -510,6 +522,8 @@ def test_keys_of_an_event_log_are_in_table_key(
         ("view_grp", "pk_gid=1+pk_2_name=a", "gid"),
         ("view_grp", "pk_gid=1+pk_2_name=b", "name"),
         ("memo", "no=1", "text"),
+        ("B.memo", "no=1", "text"),
+        ("a.memo", "no=1", "text"),
         ("bad", "a=1", "x"),
         ("bad", "a=1+b=2", "x"),
         ("odd", "pk_gone=1", "x"),
@@ -519,7 +533,9 @@ def test_keys_of_an_event_log_are_in_table_key(
     said = capsys.readouterr().out
     assert "idm.usr: IDU, by table_key of 2 rows" in said
     assert "idm.view_grp: gid, name, by table_key of 2 rows" in said
-    assert "idm.memo: no, by table_key of 1 rows" in said
+    assert "idm.memo: no, by table_key of 3 rows" in said
+    assert "the log has rows of a.memo, b.memo: they are taken for one table" in said
+    assert "indirect.usr" not in said
     assert "snapshot is left out: landing has no table memo" in said
     assert "columns are those that the log names, as string" in said
     assert "idm.bad: not written: the key is not known: the names in table_key do not agree" in said
@@ -562,7 +578,10 @@ sources:
     cd = {f"ibmsnap_{name}": "binary" for name in ("commitseq", "intentseq", "operation")}
     lake = FakeLake(
         {
-            "orders_cd": Landed({**cd, "id": "int", "Xid": "int", "xy": "int", "landed_at": "int"}),
+            "orders_cd": Landed(
+                {**cd, "id": "int", "Xid": "int", "xy": "int", "landed_at": "int"},
+                [{"ibmsnap_operation": "I", "id": 1, "Xid": None, "xy": 7}],
+            ),
             "texts_cd": Landed({**cd, "PK01": "int"}),
             "parts_cd": Landed({**cd, "id": "int"}),
             "other_cd": Landed({"id": "int"}),
@@ -581,6 +600,8 @@ sources:
     assert "bank.empty: not written: table_settings has no columns for it" in said
     call = call_of(tmp_path, "orders__changes")
     assert "columns={'id': 'int', 'xy': 'int'}" in call
+    assert "before_prefix='X'" in call
+    assert "before columns are Xid: NULL in all 1 inserts" in said
     assert "unit_of_work=ref('asn_uow_log')" in call
     assert "spark_cdc.raw_log(source('asn', 'uow'))" in call_of(tmp_path, "asn_uow_log")
     call = call_of(tmp_path, "accounts__changes")
@@ -591,6 +612,96 @@ sources:
     texts = written(tmp_path)["models/asn/texts/texts.yml"]
     assert "{name: no, data_type: int, description: The key}" in texts.replace('"', "")
     assert "apply_qual" not in texts and "authid: string" in texts
+
+
+XREF = {f"ibmsnap_{name}": "binary" for name in ("commitseq", "intentseq", "operation")}
+XREF |= {"id": "int", "xid": "int", "v": "string"}
+
+
+def inserted(xid: int | None, **more: Any) -> dict[str, Any]:
+    return {"ibmsnap_operation": "I", "id": 1, "xid": xid, "v": "a", "xv": None, **more}
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "settings", "call", "note"),
+    [
+        # a value in an insert: a column of the table
+        (XREF, [inserted(77), inserted(None)], "", "before_prefix=none", "no before column of id"),
+        (XREF, [inserted(None)], "", "before_prefix='X'", "xid: NULL in all 1 inserts"),
+        # the same with a before column
+        (
+            {**XREF, "xv": "string"},
+            [inserted(77)],
+            "",
+            "columns={'id': 'int', 'xid': 'int', 'v': 'string'}, before_prefix='X'",
+            "before columns are xv",
+        ),
+        # each column has one, so the decoder needs no argument
+        (
+            {**XREF, "xv": "string"},
+            [],
+            "",
+            "key=['id'])",
+            "xid, xv: by name, as there is no insert",
+        ),
+        # the settings tell, or are wrong
+        (XREF, [], ", arguments: {before_prefix: x}", "before_prefix='x'", "xid: by name"),
+        (XREF, [inserted(1)], ", arguments: {before_prefix: X}", "=none", "1 inserts have a value"),
+        (XREF, [], ", arguments: {before_prefix: null}", "before_prefix=none", ""),
+        (XREF, [inserted(1)], ", columns: {id: int}", "before_prefix=none", "no before column"),
+        (XREF, [], ", columns: {id: int, xid: int}", "'xid': 'int'})", ""),
+    ],
+)
+def test_inserts_tell_what_a_before_column_is(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    columns: dict[str, str],
+    rows: list[dict[str, Any]],
+    settings: str,
+    call: str,
+    note: str,
+) -> None:
+    config = f"""
+sources:
+  - name: asn
+    decoder: db2_capture_table
+    schema: landing
+    tables: "*_cd"
+    table_settings: {{refs: {{key: [id]{settings}}}}}
+"""
+    lake = FakeLake({"refs_cd": Landed(columns, rows)})
+    assert run(project(tmp_path, config), lake) == 0
+    assert note in capsys.readouterr().out
+    assert call in " ".join(call_of(tmp_path, "refs__changes").split())
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "settings"),
+    [
+        (XREF, [], ""),
+        ({**XREF, "xxid": "int"}, [inserted(None, xxid=None)], ""),
+        ({**XREF, "xv": "string"}, [inserted(77)], ", columns: {id: int, v: string}"),
+    ],
+)
+def test_before_columns_that_nothing_tells(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    columns: dict[str, str],
+    rows: list[dict[str, Any]],
+    settings: str,
+) -> None:
+    config = f"""
+sources:
+  - name: asn
+    decoder: db2_capture_table
+    schema: landing
+    tables: "*_cd"
+    table_settings: {{refs: {{key: [id]{settings}}}}}
+"""
+    lake = FakeLake({"refs_cd": Landed(columns, rows)})
+    assert run(project(tmp_path, config), lake) == 1
+    said = capsys.readouterr().out
+    assert "not written" in said and "before columns with the prefix X, or columns" in said
 
 
 def test_full_loads_are_raw_rows(tmp_path: Path) -> None:

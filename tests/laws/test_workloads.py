@@ -466,16 +466,9 @@ def cases(project: Project, are_first: bool) -> None:
         held_tests.hold(project)
 
 
-@pytest.fixture(
-    scope="module", params=["first cases", pytest.param("other cases", marks=pytest.mark.slow)]
-)
-def project(
-    request: pytest.FixtureRequest, warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Project]:
-    home = tmp_path_factory.mktemp("workloads")
-    (home / "models").mkdir()
-    made = Project(home)
-    cases(made, request.param == "first cases")
+def build(project: Project, warehouse: Warehouse) -> None:
+    """Build the models of a project on a server."""
+    home = project.home
     (home / "dbt_project.yml").write_text(
         "name: workloads\nversion: 0.1.0\nprofile: workloads\n"
         "models: {+materialized: table, +file_format: parquet}\n"
@@ -486,22 +479,20 @@ def project(
         f"host: {warehouse.host}, port: {warehouse.port}, schema: {SCHEMA}, threads: 4, "
         "query_retries: 0, poll_interval: 0}}}\n"
     )
-    (home / "models" / "models.yml").write_text(yaml.dump(made.properties()))
+    (home / "models" / "models.yml").write_text(yaml.dump(project.properties()))
     warehouse.sql(
         f"drop schema if exists {SCHEMA} cascade",
         f"create schema {SCHEMA}",
         *(
             f"create table {SCHEMA}.`{name}` using parquet location '{home}/inputs/{name}'"
-            for name in made.inputs
+            for name in project.inputs
         ),
     )
     warehouse.dbt(home, "run")
-    if request.param == "first cases":
-        warehouse.sql(*(f"insert into {SCHEMA}.{rows}" for rows in held_tests.LANDED_AFTER))
-    yield made
 
 
-def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) -> None:
+def wrong_tables(project: Project, warehouse: Warehouse) -> list[str]:
+    """The tables that are not as expected, each with what differs."""
     wrong = []
     for name, columns in project.expected.items():
         names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
@@ -509,6 +500,27 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
         expected = f"select {names} from parquet.`{project.home}/expected/{name}`"
         if difference := warehouse.difference(built, expected):
             wrong.append(f"{name}: {difference}")
+    return wrong
+
+
+@pytest.fixture(
+    scope="module", params=["first cases", pytest.param("other cases", marks=pytest.mark.slow)]
+)
+def project(
+    request: pytest.FixtureRequest, warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Project]:
+    home = tmp_path_factory.mktemp("workloads")
+    (home / "models").mkdir()
+    made = Project(home)
+    cases(made, request.param == "first cases")
+    build(made, warehouse)
+    if request.param == "first cases":
+        warehouse.sql(*(f"insert into {SCHEMA}.{rows}" for rows in held_tests.LANDED_AFTER))
+    yield made
+
+
+def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) -> None:
+    wrong = wrong_tables(project, warehouse)
     assert not wrong, "\n".join(wrong)
 
 

@@ -33,16 +33,23 @@ PREFIX = r"pk_(?:sv_)?(?:[0-9]+_)?(?:_.+__)?"  # of the column of a view
 
 
 def layout_of(columns: Columns, layout: Any) -> Mapping[str, str] | None:
-    """Give the column of the relation for each of the ten names; None if one is missing."""
+    """Give the column of the relation for each of the ten names.
+
+    None if one is missing, or has its documented name in another place than the layout.
+    """
     names = LAYOUTS["record_id_status"]
+    there = {name.lower(): name for name in columns}
+    if layout is None and all(name in there for name in names):
+        return {name: there[name] for name in names}
     if isinstance(layout, dict):
-        there = {name.lower(): name for name in columns}
         given = {str(name).lower(): str(column).lower() for name, column in layout.items()}
-        found = {name: there.get(given.get(name, "")) for name in names}
-        return {n: c for n, c in found.items() if c} if all(found.values()) else None
+        named = {name: there.get(given.get(name, "")) for name in names}
+        return {n: c for n, c in named.items() if c} if all(named.values()) else None
+    layout = layout or "record_id_status"
     if layout not in LAYOUTS or len(columns) < len(names):
         return None
-    return dict(zip(LAYOUTS[layout], columns, strict=False))
+    found = dict(zip(LAYOUTS[layout], columns, strict=False))
+    return found if all(there.get(name, c) == c for name, c in found.items()) else None
 
 
 def _table(log: Mapping[str, str]) -> str:
@@ -52,13 +59,16 @@ def _table(log: Mapping[str, str]) -> str:
 def keys_query(schema: str, relation: str, log: Mapping[str, str]) -> str:
     """Write the query for the names in the keys: the table, the names between tabs, rows.
 
-    The names are NULL for rows whose key is malformed.
+    The names are NULL for rows whose key is malformed. Then the first and the last schema of the
+    table in the order of their names, NULL where the log has none.
     """
-    key = quoted(log["table_key"])
+    key, table = quoted(log["table_key"]), f"lower(trim({quoted(log['table_name'])}))"
+    schema_of = f"case when {table} like '%.%' then substring_index({table}, '.', -2) end"
     names = f"regexp_extract_all(lower({key}), {literal(PART)}, 1)"
     told = f"case when {key} rlike {literal(WHOLE)} then array_join({names}, '\\t') end"
     return (
-        f"select {_table(log)}, {told}, count(*) from {table_name(schema, relation)} group by 1, 2"
+        f"select {_table(log)}, {told}, count(*), min({schema_of}), max({schema_of})"
+        f" from {table_name(schema, relation)} group by 1, 2"
     )
 
 

@@ -175,6 +175,7 @@ def metadata_of(value: bytes) -> dict[str, Any] | None:
     try:
         text = avro_as_json(value) if value.startswith(b"atMSG") else value.decode("utf-8")
         content = json.loads(text)
+        json.dumps(content, ensure_ascii=False).encode()  # no half of a surrogate pair
     except (ValueError, RecursionError):
         return {}
     if member(content, "message") is not None or member(content, "magic") is not None:

@@ -100,22 +100,30 @@ def event_log(landing: Landing) -> Found:
     """Find the tables that an event log names."""
     source = landing.source
     relation, columns = relation_of(landing, source.relation)
-    layout = source.arguments.get("layout", "record_id_status")
+    layout = source.arguments.get("layout")
     log = netiq.layout_of(columns, layout)
     if log is None:
-        raise Failure(f"{source.name}: {relation} has no ten columns in the layout {layout}")
+        there = ", ".join(columns)
+        raise Failure(
+            f"{source.name}: {relation} has no ten columns in the layout"
+            f" {layout or 'record_id_status'}; it has {there}"
+        )
     forms: dict[str, list[tuple[str | None, int]]] = {}
-    for table, names, rows in ask(
+    schemas: dict[str, set[str]] = {}
+    for table, names, rows, *some in ask(
         landing, relation, netiq.keys_query(source.schema, relation, log)
     ):
         if table:
             forms.setdefault(table, []).append((names, rows))
+            schemas.setdefault(table, set()).update(one for one in some if one)
     changed = _once(
         lambda: ask(landing, relation, netiq.columns_query(source.schema, relation, log))
     )
     for table in chosen(source, sorted(forms)):
         name = base_name(table, "")
-        yield (name, table), partial(_of_log, landing, (name, table), forms[table], changed)
+        several = ", ".join(sorted(schemas[table])) if len(schemas[table]) > 1 else ""
+        note = [f"the log has rows of {several}: they are taken for one table"] if several else []
+        yield (name, table), partial(_of_log, landing, (name, table), forms[table], changed, note)
 
 
 def _once(ask_it: Callable[[], list[tuple[Any, ...]]]) -> Callable[[], list[tuple[Any, ...]]]:
@@ -135,9 +143,10 @@ def _of_log(
     names: tuple[str, str],
     forms: list[tuple[str | None, int]],
     changed: Callable[[], list[tuple[Any, ...]]],
+    of_schemas: list[str],
 ) -> Draft:
     given = arguments_of(landing, names)
-    notes = list(given.notes)
+    notes = [*given.notes, *of_schemas]
     types = landing.source.of(*names).columns
     snapshot = given.columns("snapshot")
     if types:

@@ -60,7 +60,7 @@ class QlikAvroMessages:
     """
 
     RECORD = (
-        "struct<value: binary, key: string, topic: string, partition: int, offset: bigint,"
+        "struct<value: binary, key: string, topic: string, partition: int, `offset`: bigint,"
         " timestamp: timestamp, raw: string>"
     )
     TYPE = (

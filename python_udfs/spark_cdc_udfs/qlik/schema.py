@@ -58,6 +58,8 @@ def parse_schema(text: str) -> Schema:
     try:
         content = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
         text.encode()
+        if "\\u" in text:  # half of a surrogate pair can only be there as an escape
+            json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise SchemaError("too deep") from None
     except SchemaError:

@@ -42,8 +42,8 @@ class Server:
     version: str
     format: str
     instance: str  # a random name, by which a client recognises this server
-    has_token: bool  # whether clients give the token of the directory
-    is_tls: bool  # whether connections are encrypted
+    has_token: bool = False  # whether clients give the token of the directory
+    is_tls: bool = False  # whether connections are encrypted
 
     @property
     def address(self) -> str:

@@ -21,7 +21,7 @@ NARROW = database.Table("items", {"ID": "int", "NAME": "string", "PRICE": "decim
 # A CD table whose updates are one row with all before columns, joined to its unit of work.
 CD = Style(before=list(database.ORDERS.columns), unit_of_work=0.7)
 # A CD table whose updates are a delete and an insert; all columns landed as text.
-PAIRS = Style(pairs=1.0, prefix=None, is_text=True, sequence="text")
+PAIRS = Style(pairs=1.0, shared=0.4, prefix=None, is_text=True, sequence="text")
 # A complete CCD table with several full refreshes and a few before columns.
 CCD = Style(
     pairs=0.5,
@@ -40,10 +40,11 @@ CONDENSED = Style(
     prefix="", sequence="text", logmarker="timestamp", loads=1, copies=3, own=("APPLY_QUAL",)
 )
 # A typical CD table, for increments.
-CHANGES = Style(pairs=0.6, before=list(NARROW.columns), is_text=True, unit_of_work=0.7)
+CHANGES = Style(pairs=0.6, shared=0.3, before=list(NARROW.columns), is_text=True, unit_of_work=0.7)
 # A CD table for text search: the key alone.
 KEY_ONLY = Style(
     pairs=0.5,
+    shared=0.3,
     key_columns=["PK01", "PK02", "PK03"],
     prefix=None,
     logmarker="timestamp_ntz",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -342,14 +342,14 @@ def decode(
         at_position.setdefault(position, []).append(change)
     kept = []
     for several in at_position.values():
-        if len(several) > 1:
+        if len(several) > 1 and sorted(change.operation for change in several) != ["D", "I"]:
             for change in several:
                 refuse(change, "sequence_conflict")
         else:
             kept += several
 
     anchor = anchors(kept)
-    ordered = sorted(kept, key=lambda change: sequence_of(change, options, anchor)[0])
+    ordered = in_order(kept, options, anchor)
     commits = of_commits(unit_of_work, options)
     answered: dict[Key, tuple[frozenset[Change], Answer]] = {}
     if options.has_base:
@@ -357,8 +357,9 @@ def decode(
         for changes, told in answered.values():
             for change in changes if told.is_bad else ():
                 refuse(change, "bad_value")
+        inserted = {(one.commit, one.intent) for one in kept if one.operation == "I"}
         made = [
-            based_event(changes, told, options, anchor, commits)
+            based_event(changes, told, options, anchor, commits, inserted)
             for changes, told in answered.values()
             if not told.is_bad
         ]
@@ -413,6 +414,16 @@ def sequence_of(
     return f"{commit}.{hashlib.md5(text.encode()).hexdigest()}", commit
 
 
+def in_order(
+    changes: Iterable[Change], options: Options, anchor: Mapping[datetime | None, str]
+) -> list[Change]:
+    """Changes by their sequences; of a delete and an insert at one position the delete first."""
+    return sorted(
+        changes,
+        key=lambda change: (sequence_of(change, options, anchor)[0], change.operation != "D"),
+    )
+
+
 def paired(ordered: Sequence[Change], options: Options) -> list[tuple[Change, Change | None]]:
     """Each change that makes an event, with the D half of a pair (rule 8)."""
     made: list[tuple[Change, Change | None]] = []
@@ -430,7 +441,8 @@ def is_pair(first: Change, second: Change, options: Options) -> bool:
         (first.operation, second.operation) == ("D", "I")
         and first.commit == second.commit
         and not second.is_load
-        and key_of(first, options) == key_of(second, options)
+        # two rows at one position are one update, whatever their keys
+        and (first.intent == second.intent or key_of(first, options) == key_of(second, options))
     )
 
 
@@ -481,9 +493,10 @@ def based_event(
     options: Options,
     anchor: Mapping[datetime | None, str],
     commits: Mapping[str, tuple[Any, ...]],
+    inserted: Collection[tuple[str, str]],
 ) -> Row:
-    """The one event of a key (rule 12)."""
-    ordered = sorted(changes, key=lambda change: sequence_of(change, options, anchor)[0])
+    """The one event of a key (rule 12). ``inserted``: the positions of inserts, of all keys."""
+    ordered = in_order(changes, options, anchor)
     (last, partner) = paired(ordered, options)[-1]
     row: Mapping[str, Any]
     if told.row is None:
@@ -492,8 +505,11 @@ def based_event(
         operation, row = operation_of(last, partner), told.row
         operation = "update" if operation == "delete" else operation
     gone = [name for name in options.columns if name in options.key]
+    event = of_event(last, options, anchor, commits)
+    if last.operation == "D" and (last.commit, last.intent) in inserted:
+        event["cdc_sequence"] += ".D"  # the insert of another key has this position, too
     return {
-        **of_event(last, options, anchor, commits),
+        **event,
         "cdc_operation": operation,
         "cdc_changed_columns": None,
         "cdc_present_columns": gone if told.row is None else None,

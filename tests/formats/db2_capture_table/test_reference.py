@@ -120,7 +120,46 @@ def test_a_row_in_quarantine_does_not_split_a_pair() -> None:
     ]
 
 
+def test_a_delete_and_an_insert_at_one_position_are_one_update() -> None:
+    """Whatever their keys, in any order, however often they are delivered."""
+    same = [row(11, 1, "D", 1, "a"), row(11, 1, "I", 1, "b")]
+    moved = [row(11, 2, "I", 3, "c"), row(11, 2, "D", 2, "c")]
+    (first, second) = decode(same[::-1] + moved + same, OPTIONS).events
+    assert (first["cdc_operation"], first["cdc_before"]["NAME"], first["NAME"]) == (
+        ("update", "a", "b")
+    )
+    assert (second["cdc_operation"], second["cdc_before"]["ID"], second["ID"]) == ("update", 2, 3)
+    assert second["cdc_changed_columns"] == ["ID"]
+    assert [one["cdc_sequence"][-1] for one in (first, second)] == ["1", "2"]
+    # a delete before them is no half of their update
+    before = decode([row(11, 0, "D", 1, "x"), *same], OPTIONS)
+    assert events(before) == [("delete", 1, "x"), ("update", 1, "b")]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [[("D", 2, "a")], [("I", 1, "c")], [("U", 1, "b")], [("D", 1, "z"), ("I", 1, "z")]],
+)
+def test_more_rows_at_their_position_are_a_conflict(more: list[tuple[str, int, str]]) -> None:
+    rows = [row(11, 1, "D", 1, "a"), row(11, 1, "I", 1, "b")]
+    rows += [row(11, 1, *one) for one in more]
+    assert decode(rows, OPTIONS).quarantine == [
+        (place, "sequence_conflict") for place in range(len(rows))
+    ]
+
+
 # --------------------------------------------------------------------------------------------- base
+
+
+def test_keys_of_one_position_have_events_of_their_own() -> None:
+    """A move of a key: the delete and the insert of one update are events of two keys."""
+    base = [{"ID": 2, "QTY": 6}]
+    rows = [row(11, 1, "I", 1), row(12, 1, "I", 2), row(12, 1, "D", 1), row(13, 1, "I", 3)]
+    rows += [row(13, 1, "D", 3)]
+    decoded = decode(rows, BASED, base=[*base, {"ID": 3, "QTY": 7}])
+    assert events(decoded) == [("insert", 2, 6), ("delete", 1, None), ("update", 3, 7)]
+    sequences = [one["cdc_sequence"] for one in decoded.events]
+    assert [one[63:] for one in sequences] == ["01", "01.D", "01"]
 
 
 def test_a_conflict_of_two_keys_leaves_the_rows_before() -> None:

@@ -98,7 +98,7 @@ GROUPS = {
         prefix="X",
     ),
     "plain": Group(
-        ["v06", "v07", "v12", "v15", "v17-v19", "v25", "v27-v38", "v52", "v55", "v65"],
+        ["v06", "v07", "v12", "v15", "v17-v19", "v25", "v27-v38", "v52", "v55", "v65", "w01"],
         {**ID_AND_NAME, "QTY": "int", **OF_EACH_TYPE},
         ["LANDED_AT"],
     ),
@@ -116,7 +116,7 @@ GROUPS = {
     ),
     "keys": Group(["v40"], {"ID": "int"}, key_columns=["VECTOR", "PK01"]),
     "base": Group(
-        ["v41-v49", "v54", "v60", "v62", "v63"],
+        ["v41-v49", "v54", "v60", "v62", "v63", "w02"],
         {"ID": "int", "REGION": "string", "LINE_NO": "string", "N": "int", "NAME": "string"}
         | {"CITY": "string", "QTY": "int"},
         [LOGMARKER],
@@ -130,6 +130,38 @@ GROUPS = {
     "timestamp_ntz": Group(["v58"], ID_AND_NAME, [LOGMARKER], types={LOGMARKER: "timestamp_ntz"}),
 }
 SEQUENCES = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
+
+
+def halves(key: str, names: bool) -> list[Row]:
+    """Rows of commits in which a delete and an insert have one position, and rows beside them."""
+    told = [
+        *((10, 1, "I", "1", "a"), (10, 2, "I", "2", "b")),
+        *((11, 1, "I", "1", "c"), (11, 1, "D", "1", "a"), (11, 1, "I", "1", "c")),  # one key
+        *((12, 1, "D", "2", "b"), (12, 1, "I", "3", "b")),  # a key moves
+        *((13, 1, "D", "1", "c"), (13, 2, "D", "3", "b"), (13, 2, "I", "3", "d")),
+        *((14, 1, "D", "3", "d"), (14, 1, "I", "3", "e"), (14, 1, "I", "3", "f")),
+        *((15, 1, "D", "3", "d"), (15, 1, "I", "3", "e"), (15, 1, "U", "3", "e")),
+    ]
+    return [
+        {
+            "IBMSNAP_COMMITSEQ": f"{commit:020X}",
+            "IBMSNAP_INTENTSEQ": f"{intent:020X}",
+            "IBMSNAP_OPERATION": operation,
+            key: number,
+            **({"NAME": name} if names else {}),
+        }
+        for commit, intent, operation, number, name in told
+    ]
+
+
+# More than the shared file of vectors has.
+MORE: Sequence[Vector] = (
+    {"id": "w01", "given": {"rows": halves("ID", names=True)}},
+    {
+        "id": "w02",
+        "given": {"rows": halves("PK01", names=False), "base": [{"ID": "3", "NAME": "d"}]},
+    },
+)
 
 
 def is_in(vector: str, group: Group) -> bool:
@@ -155,6 +187,7 @@ def moved(row: Row, number: int) -> Row:
 
 def capture_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test events and quarantine, in one test for each kind of capture table."""
+    vectors = [*vectors, *MORE]
     return [
         capture_unit(name, group, [one for one in vectors if is_in(one["id"], group)])
         for name, group in GROUPS.items()

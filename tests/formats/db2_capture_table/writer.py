@@ -34,7 +34,8 @@ LOAD = (1, 0)
 class Style:
     """What the registration says, and what happens to the rows on their way.
 
-    ``pairs``: the share of updates that are a delete and an insert. ``before``: the columns that
+    ``pairs``: the share of updates that are a delete and an insert; ``shared``: the share of these
+    that have one position, which lands in any order. ``before``: the columns that
     have a before column, all or none of them; ``prefix``: the prefix of their names.
     ``key_columns``: the relation's names of the key. ``is_text``: whether all columns landed as
     text. ``sequence``: ``binary``, ``text`` or ``decimal``. ``logmarker``: its type in the
@@ -46,6 +47,7 @@ class Style:
     """
 
     pairs: float = 0.0
+    shared: float = 0.0
     before: Sequence[str] | None = None
     prefix: str | None = "X"
     key_columns: Sequence[str] | None = None
@@ -202,8 +204,10 @@ class _Writer:
         intent = max(1, commit - rng.choice((1, 100, 5000)))
         at = self.local(transaction.committed_at)
         for change in transaction.changes:
-            for operation, values, before in self.changes(change):
-                intent += rng.choice((2, 2, 5, 90))
+            is_shared = self.style.shared and rng.random() < self.style.shared
+            for place, (operation, values, before) in enumerate(self.changes(change)):
+                if not place or not is_shared:
+                    intent += rng.choice((2, 2, 5, 90))
                 self.rows.append(self.row(commit, intent, operation, at, values, before))
 
     def changes(self, change: RowChange) -> list[tuple[str, Row, Row | None]]:
@@ -359,7 +363,7 @@ def _bad(writer: _Writer, kind: str, good: Sequence[Row]) -> list[Row]:
         return [row | rng.choice(wrong)]
     other = row["values"] | {name: None for name in table.attributes if name in writer.sources}
     assert kind == "sequence_conflict", kind
-    twin = row | {"values": other, "OPERATION": {"I": "D", "D": "U", "U": "I"}[row["OPERATION"]]}
+    twin = row | {"values": other, "OPERATION": {"I": "U", "D": "U", "U": "I"}[row["OPERATION"]]}
     if twin["OPERATION"] == "U":
         twin["before"] = other
     return [row, twin]

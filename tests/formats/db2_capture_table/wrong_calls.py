@@ -7,7 +7,8 @@ THREE: dict[str, str | None] = {
     "IBMSNAP_INTENTSEQ": "binary",
     "IBMSNAP_OPERATION": "string",
 }
-CD: dict[str, str | None] = THREE | {"ID": "int", "NAME": "string", "XNAME": "string"}
+ITEMS: dict[str, str | None] = {"ID": "int", "NAME": "string"}
+CD: dict[str, str | None] = THREE | ITEMS | {"XID": "int", "XNAME": "string"}
 
 # Without COMMITSEQ, before version 8.
 OLD: dict[str, str | None] = {
@@ -19,6 +20,10 @@ OLD: dict[str, str | None] = {
 
 DECLARED: dict[str, dict[str, str | None]] = {
     "cd": CD,
+    # columns of the table, or before columns
+    "unclear": THREE | ITEMS | {"xid": "int"},
+    "unclear_too": CD | {"XXNAME": "string"},
+    "of_two": THREE | {"REF": "int", "XREF": "int"},
     "keys": THREE | {"PK01": "int", "pk2": "string"},
     "no_keys": THREE | {"NAME": "string"},
     "both": THREE | {"ID": "int", "PK01": "int"},
@@ -73,6 +78,11 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("cd, ['ID'], columns={'ID': none}", "the type of the column ID is None"),
     ("cd, ['ID'], columns={'ID': 'NUMBER(10)'}", "NUMBER(10), which Spark does not know"),
     ("cd, ['NAME'], columns={'NAME': 'string'}, before_prefix=1", "before_prefix is 1"),
+    ("unclear, ['ID']", "has xid: before columns with the prefix X, or columns of the table?"),
+    ("unclear, ['ID'], columns={'ID': 'int', 'NAME': 'string'}", "has xid: before columns"),
+    ("unclear_too, ['ID']", "has XID, XNAME, XXNAME: before columns"),
+    ("cd, ['ID'], columns={'ID': 'int', 'NAME': 'string', 'XNAME': 'string'}", "has XID: before"),
+    ("of_two, ['REF']", "has XREF: before columns"),
     ("cd, ['ID'], source_timezone='Mars'", "source_timezone is Mars"),
     ("cd, ['ID'], base=no_keys", "key names the column ID"),
     ("cd, ['ID'], {'ID': 'int', 'CITY': 'string'}, base=rows", "lacks CITY"),

@@ -45,7 +45,12 @@ class Missing(Exception):
 def columns_of_layout(
     relation_columns: Sequence[str], layout: str | Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Tell which column of the relation is which of the ten."""
+    """Tell which column of the relation is which of the ten.
+
+    Documented names tell it, else the places of a layout.
+    """
+    if layout is None and {*LAYOUTS["record_id_status"]} <= {*map(str.lower, relation_columns)}:
+        layout = {name: name for name in LAYOUTS["record_id_status"]}
     if layout is None or isinstance(layout, str):
         names = LAYOUTS[layout or "record_id_status"]
         if len(relation_columns) < len(names):

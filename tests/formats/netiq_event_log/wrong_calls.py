@@ -12,6 +12,11 @@ TEN = (
 )
 LOG: dict[str, str | None] = dict.fromkeys(TEN, "string")
 
+# In the later order, with one of the names, and a number where text has to be.
+MOVED: dict[str, str | None] = {f"c{place:02d}": "string" for place in range(1, 11)}
+MOVED = {("status" if name == "c03" else name): kind for name, kind in MOVED.items()}
+MOVED["c06"] = "int"
+
 DECLARED: dict[str, dict[str, str | None]] = {
     "log": LOG | {"record_id": "bigint", "event_type": "int", "event_time": "timestamp"},
     "text_log": LOG,
@@ -20,6 +25,7 @@ DECLARED: dict[str, dict[str, str | None]] = {
     "flag_log": LOG | {"event_type": "boolean"},
     "binary_log": LOG | {"new_value": "binary"},
     "number_log": LOG | {"table_key": "bigint"},
+    "moved_log": MOVED,
     "undeclared": {},
     "untyped": LOG | {"status": None},
     "usr": {"idu": "int", "fname": "string"},
@@ -40,7 +46,13 @@ WRONG_CALLS: list[tuple[str, str]] = [
     (f"flag_log, {USR}", "event_type of type boolean"),
     (f"binary_log, {USR}", "new_value of type binary"),
     (f"number_log, {USR}", "table_key of type bigint"),
-    (f"log, {USR}, layout='record_id_table_key'", "event_type of type int"),
+    (
+        f"log, {USR}, layout='record_id_table_key'",
+        "has the columns table_key, status, event_type, event_time, perpetrator, table_name in"
+        " other places than the layout record_id_table_key",
+    ),
+    (f"moved_log, {USR}", "status in other places than the layout record_id_status"),
+    (f"moved_log, {USR}, layout='record_id_table_key'", "c06 of type int"),
     (f"undeclared, {USR}", "neither exists nor has declared columns"),
     (f"untyped, {USR}", "its YAML declares no data_type for status"),
     (f"'idm.log', {USR}", "the relation is a text, idm.log"),

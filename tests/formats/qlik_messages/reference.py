@@ -306,21 +306,21 @@ def latest(rows: Sequence[Version], at: datetime | None) -> Version | None:
 
 
 def columns_of_bits(
-    version: Version | None,
-    data: Data,
-    image: Mapping[str, Any],
-    bits: Iterable[int],
-    options: Options,
+    version: Version | None, data: Data, image: Mapping[str, Any], options: Options
 ) -> dict[str, int]:
-    """Rule 11: the names that bits stand for, each with its bit."""
+    """Rule 11: the names that bits stand for, each with its bit. Empty: nothing tells them."""
     if version is not None:
         return {column.name: column.ordinal - 1 for column in version.columns}
+    members, own = list(image), list(options.columns)
+    listed = own
     if data.fields is not None:
-        return {name: place for place, name in enumerate(data.fields)}
-    members, highest = list(image), max(bits, default=-1)
-    by_column = [found for name in options.columns if (found := names.match(name, members))]
-    in_order = sorted(by_column, key=members.index) == by_column
-    listed = members if highest < len(members) and in_order else list(options.columns)
+        listed = list(data.fields)
+    elif [name for name in members if names.match(name, own)] == [
+        names.match(name, members) for name in own
+    ]:
+        listed = members
+    elif not all(names.match(name, own) for name in members):
+        return {}
     return {name: place for place, name in enumerate(listed)}
 
 
@@ -391,7 +391,7 @@ def read(data: Data, catalog: Catalog) -> Read:
     bits: dict[str, int] = {}
     if has_mask:
         set_bits = (changed or set()) | (there or set())
-        listed = columns_of_bits(version, data, image, set_bits, options)
+        listed = columns_of_bits(version, data, image, options)
         if not set_bits <= set(listed.values()):
             raise Malformed("bad_mask")
         try:
@@ -613,3 +613,17 @@ def put_behind_anchors(
         last = f"{offset:019d}" if offset is not None else hashlib.md5(record["value"]).hexdigest()
         load.event["cdc_commit_sequence"] = f"{anchor}."
         load.event["cdc_sequence"] = f"{anchor}.{partition:010d}.{last}"
+    tell_topics_apart([load for load, _ in loads])
+
+
+def tell_topics_apart(loads: Sequence[Read]) -> None:
+    """Records of several topics with one partition and offset are different loads."""
+    topics: dict[str, set[str]] = {}
+    for load in loads:
+        if load.data.record.get("offset") is not None:
+            same = topics.setdefault(load.event["cdc_sequence"], set())
+            same.add(load.data.record.get("topic") or "")
+    for load in loads:
+        sequence, topic = load.event["cdc_sequence"], load.data.record.get("topic") or ""
+        if topic > min(topics.get(sequence, {topic})):
+            load.event["cdc_sequence"] += f".{hashlib.md5(topic.encode()).hexdigest()}"

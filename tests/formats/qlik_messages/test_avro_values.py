@@ -565,6 +565,8 @@ def test_names_are_of_their_namespace() -> None:
         '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"},'
         ' {"name": "a", "type": "int"}]}',
         '{"type": "record", "name": "R", "fields": [{"name": "\\ud800", "type": "int"}]}',
+        '{"type": "record", "name": "R", "namespace": "\\ud800", "fields": []}',
+        '{"type": "record", "name": "R", "doc": "\\\\ud83d\\ude00", "fields": []}',
         '{"type": "enum", "name": "E"}',
         '{"type": "enum", "name": "E", "symbols": ["A", "A"]}',
         '{"type": "enum", "name": "E", "symbols": [1]}',

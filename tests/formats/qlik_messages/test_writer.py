@@ -15,6 +15,7 @@ from simulation import apply_events, database, oracle
 from formats import qlik_messages
 from formats.qlik_messages import avro, reference, vector_checks, writer
 from formats.qlik_messages.avro_vectors import AVRO_VECTORS
+from formats.qlik_messages.json_vectors import JSON_VECTORS, VERSION_VECTORS
 from formats.qlik_messages.reference import Row, decode
 from formats.qlik_messages.vector_checks import is_json
 from formats.qlik_messages.versions import is_avro
@@ -264,9 +265,14 @@ def test_vectors_share_relations() -> None:
     )
 
 
-@pytest.mark.parametrize("vector", AVRO_VECTORS, ids=lambda one: one["id"])
-def test_vector_of_avro(vector: Vector) -> None:
+@pytest.mark.parametrize("vector", (*AVRO_VECTORS, *JSON_VECTORS), ids=lambda one: one["id"])
+def test_vector_in_python(vector: Vector) -> None:
     vector_checks.check_messages(vector)
+
+
+@pytest.mark.parametrize("vector", VERSION_VECTORS, ids=lambda one: one["id"])
+def test_version_vector_in_python(vector: Vector) -> None:
+    vector_checks.check_versions(vector)
 
 
 def test_masks_in_avro_are_big_endian_by_default() -> None:

@@ -14,6 +14,7 @@ from kit.values import as_text, texts_of
 
 from formats.qlik_messages import avro, versions
 from formats.qlik_messages.avro_vectors import AVRO_VECTORS
+from formats.qlik_messages.json_vectors import JSON_VECTORS, VERSION_VECTORS
 from formats.qlik_messages.message import dump, envelope, headers
 from formats.qlik_messages.reference import Row
 from formats.qlik_messages.vector_checks import positions_of, records_of, width_of
@@ -29,6 +30,8 @@ def literal(sql_type: str, value: Any) -> str:
         return f"cast(null as {sql_type})"
     if sql_type == "binary":
         return f"X'{value.hex()}'"
+    if isinstance(value, str) and "\\" in value:
+        value = value.encode()
     if isinstance(value, bytes):
         return f"cast(X'{value.hex()}' as string)"
     if sql_type == "timestamp":
@@ -46,6 +49,15 @@ def records_sql(records: Sequence[Row], types: Mapping[str, str] = TYPES) -> str
 
 
 # ------------------------------------------------------------------------------------- expectations
+
+
+def escaped(row: Row) -> Row:
+    """A row as dbt needs it: it writes texts into SQL as they are."""
+    return {
+        name: value.replace("\\", "\\\\") if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+
 
 # Every row has the columns in this order, as dbt puts rows together by position.
 NOTHING = dict.fromkeys(
@@ -129,12 +141,13 @@ def unit_of(name: str, woven: Woven) -> UnitTest:
     }
     if options.avro_mask_byte_order != "big":
         variables["spark_cdc_qlik_avro_mask_byte_order"] = options.avro_mask_byte_order
-    return UnitTest(name, "qlik_messages", given, expected_of(woven), variables)
+    expect = [escaped(row) for row in expected_of(woven)]
+    return UnitTest(name, "qlik_messages", given, expect, variables)
 
 
 def message_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test events and quarantine of all vectors."""
-    groups = apart([*vectors, *AVRO_VECTORS])
+    groups = apart([*vectors, *AVRO_VECTORS, *JSON_VECTORS])
     return [unit_of(f"qlik_messages_{place}", one) for place, one in enumerate(groups, start=1)]
 
 
@@ -143,6 +156,7 @@ def message_units(vectors: Sequence[Vector]) -> list[UnitTest]:
 
 def version_units(vectors: Sequence[Vector]) -> list[UnitTest]:
     """Test the versions and the quarantine of all vectors, in one relation."""
+    vectors = [*vectors, *VERSION_VECTORS]
     records: list[Row] = []
     for number, vector in enumerate(vectors):
         rows = [
@@ -188,7 +202,8 @@ def version_units(vectors: Sequence[Vector]) -> list[UnitTest]:
         expect.append(dict.fromkeys(columns_of_row) | said)
     variables = {"qlik_vectors": [vector["id"] for vector in vectors]}
     given = {"metadata": records_sql(records)}
-    return [UnitTest("qlik_schema_versions", "qlik_schema_versions", given, expect, variables)]
+    rows = [escaped(row) for row in expect]
+    return [UnitTest("qlik_schema_versions", "qlik_schema_versions", given, rows, variables)]
 
 
 # -------------------------------------------------------------------------------------------- masks

@@ -190,7 +190,9 @@ def outcome(decoded: Decoded, records: Sequence[Row], number: int, vector: Vecto
         head, rest = text[:35], text[35:]
         if number and head[16:20] == f"{number:04d}":  # or it is of another vector
             head = f"{head[:16]}0000{head[20:]}"
-        return head + (f"{rest[:-19]}{int(rest[-19:]) - first}" if len(rest) == 31 else rest)
+        if len(rest) >= 31 and rest[12:31].isdigit():  # of a load: partition, offset, topic
+            rest = f"{rest[:12]}{int(rest[12:31]) - first}{rest[31:]}"
+        return head + rest
 
     def with_own(event: Row) -> Row:
         """Its columns alone."""

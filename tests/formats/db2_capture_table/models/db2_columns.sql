@@ -1,12 +1,14 @@
 {#- The columns of a table without the argument `columns`, and which of them have before columns. -#}
-{%- set cd, keys = source('db2_capture_table', 'cd'), source('db2_capture_table', 'keys') -%}
+{%- set cd, sure = source('db2_capture_table', 'cd'), source('db2_capture_table', 'sure') -%}
+{%- set keys = source('db2_capture_table', 'keys') -%}
 {%- set base = source('db2_capture_table', 'items') -%}
 {%- for name, relation, given, there in [
-    ('prefix', cd, {'key': ['id']}, ['ID', 'NAME']),
+    ('prefix', cd, {'key': ['id'], 'before_prefix': 'X'}, ['ID', 'NAME']),
+    ('each column has one', sure, {'key': ['id']}, ['ID', 'NAME']),
     ('other prefix', cd, {'key': ['ID'], 'before_prefix': 'xx'}, ['ID', 'NAME', 'XID', 'xname']),
     ('no prefix', cd, {'key': ['ID'], 'before_prefix': none}, ['ID', 'NAME', 'XID', 'xname', 'XXNAME']),
     ('columns', cd, {'key': ['ID'], 'columns': {'name': 'string', 'id': 'bigint'}}, ['name', 'id']),
-    ('columns with the prefix', cd, {'key': ['ID'], 'columns': {'ID': 'int', 'NAME': 'string', 'XID': 'int', 'XNAME': 'string'}},
+    ('columns with the prefix', cd, {'key': ['ID'], 'before_prefix': 'x', 'columns': {'ID': 'int', 'NAME': 'string', 'XID': 'int', 'XNAME': 'string'}},
      ['ID', 'NAME', 'XID', 'XNAME']),
     ('numbered keys', keys, {'key': ['REGION', 'NO']}, ['NO', 'REGION']),
     ('key_columns', keys, {'key': ['NO', 'REGION'], 'key_columns': ['PK2', 'pk01']}, ['NO', 'REGION']),

@@ -3,9 +3,11 @@
 {%- do model.config.update({'materialized': 'view'}) -%}
 select
     cast(get_json_object(raw, '$.offset') as bigint) as offset_number,
-    reason
+    reason,
+    -- what it says after the value, or after the masks
+    nullif(regexp_extract(detail, ';(.*)', 1), '') as more
 from (
     {{ spark_cdc.quarantine(
-        'qlik_messages', source('qlik_messages', 'messages'), key=['id'], columns={'id': 'int'}
+        'qlik_messages', source('qlik_messages', 'messages'), key=['id'], columns={'id': 'int', 'name': 'string'}
     ) | indent(4) }}
 ) as unusable_rows
