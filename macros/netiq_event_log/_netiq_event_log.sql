@@ -160,14 +160,8 @@ parts as (
     append to it, so one array for a run of many thousand rows would take hours. -#}
 {%- macro _netiq_split() -%}
 aggregate(
-    transform(
-        sequence(2, size(runs.cdc_rows), 256),
-        first -> slice(runs.cdc_rows, first, 256)
-    ),
-    named_struct(
-        'done', slice(array(runs.cdc_rows), 1, 0),
-        'open', slice(runs.cdc_rows, 1, 1)
-    ),
+    transform(sequence(2, size(runs.cdc_rows), 256), first -> slice(runs.cdc_rows, first, 256)),
+    named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', slice(runs.cdc_rows, 1, 1)),
     (before, block) -> aggregate(
         block,
         named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', before.open),

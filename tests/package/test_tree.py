@@ -47,6 +47,7 @@ NAMING = {
     "macros/generic_tests/qlik_mask_byte_order_fits.sql": "a test of one format",
     "scripts/check.py": "an example of a name",
     "tests/kit/values.py": "the table of the texts that each format reads",
+    "tests/laws/held_tests.py": "the generic tests of one format",
     "tests/laws/test_values.py": "formats that read a text differently",
     "tests/laws/test_zones.py": "raw columns with types, in every decoder",
 }
