@@ -90,7 +90,10 @@ def landing() -> FakeLake:
             "metadata": Landed(RECORD, [{"value": told, "timestamp": None}]),
             "event_log": Landed(TEXTS, [row]),
             "usr": Landed({"IDU": "int", "fname": "string"}),
-            "parts_cd": Landed({**CD, "ibmsnap_operation": "string", "id": "int", "Xid": "int"}),
+            "parts_cd": Landed(
+                {**CD, "ibmsnap_operation": "string", "id": "int", "Xid": "int"},
+                [{"ibmsnap_operation": "I", "Xid": None}],
+            ),
             "uow": Landed(UOW),
             "articles__log": Landed(LOG),
             "articles": Landed({"article": "int", "title": "string"}),
