@@ -138,8 +138,8 @@ well_formed as (
 {%- endmacro -%}
 
 {#- CTEs from `rows`, some of `well_formed`, to `positions`: whether a row is the first at its position, and whether the rows at
-    its position contradict each other. A delete and an insert do not: they are the halves of one update, with cdc_is_half, in
-    this order. These windows have the partitions of the window that finds pairs, and its order or the beginning of it, so all
+    its position contradict each other. A delete and an insert of whole rows do not: they are the halves of one update, with
+    cdc_is_half, in this order. These windows have the partitions of the window that finds pairs, and its order or the beginning of it, so all
     of them share one shuffle and one sort. Until then, the content of a row is one struct, which is shuffled once. -#}
 {%- macro _db2_positions(spec, rows='well_formed') -%}
 bucketed as (
@@ -176,7 +176,8 @@ positions as (
         * except (cdc_content, cdc_least, cdc_greatest, cdc_deleted, cdc_inserted),
         cdc_content.*,
         -- not in the window's own select: Spark cannot compare collated texts there
-        not cdc_least <=> cdc_greatest and cdc_least <=> cdc_deleted and cdc_greatest <=> cdc_inserted as cdc_is_half,
+        {{ 'not cdc_least <=> cdc_greatest and cdc_least <=> cdc_deleted and cdc_greatest <=> cdc_inserted' if not spec.lookups.base
+            else 'false' }} as cdc_is_half,
         not cdc_least <=> cdc_greatest and not cdc_is_half as cdc_is_conflict,
         {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
     from compared

@@ -36,8 +36,12 @@ SERVER = (
     "pip install 'pyspark==4.1.4' './python_udfs[dbt]'",
     "spark-cdc-server start --dir ~/spark-cdc --port 10000",
     "spark-cdc-server status --dir ~/spark-cdc",
-    'beeline -u jdbc:hive2://127.0.0.1:10000/ -n me -e "create schema if not exists erp_landing"',
-    "beeline -u jdbc:hive2://127.0.0.1:10000/ -n me --silent=true -f landing.sql",
+    'eval "$(spark-cdc-server env --dir ~/spark-cdc)"',
+    "printenv DBT_ENV_SECRET_SPARK_CDC_TOKEN >~/spark-cdc/password",
+    "beeline -u jdbc:hive2://127.0.0.1:10000/ -n me -w ~/spark-cdc/password -e"
+    ' "create schema if not exists erp_landing"',
+    "beeline -u jdbc:hive2://127.0.0.1:10000/ -n me -w ~/spark-cdc/password"
+    " --silent=true -f landing.sql",
     "spark-cdc-server stop --dir ~/spark-cdc",
 )
 PROJECT = (
@@ -55,7 +59,8 @@ CHECKOUT = (
     "make env",
     ".venv/bin/pre-commit install",
     'spark-cdc-server start --port "${SPARK_CDC_PORT:-10000}"',
-    "export DBT_PROFILES_DIR=$PWD/profiles SPARK_CDC_PORT=10000",
+    'eval "$(spark-cdc-server env)"',
+    "export DBT_PROFILES_DIR=$PWD/profiles",
     "spark-cdc-server stop",
 )
 DEMO = (
@@ -78,12 +83,20 @@ CHECKS = (
 RELEASE = ("make release VERSION=0.2.0", "git push --follow-tags")
 TYPED = (*SERVER, *PROJECT, *SESSION, *CHECKOUT, *DEMO, *TESTS, *CHECKS, *RELEASE)
 
+WITH_TLS = "tests/server/test_server.py does the same on the loopback address"
 NOT_TYPED = {
     "make docs": "it opens a browser, and serves it until it is interrupted",
     "make test-all": "hours, and downloads",
     "make bench": "three quarters of an hour",
     "make bench BENCH='--repeats 1'": "half an hour",
     "make bench BENCH='--rows 10000000 --memory 1 --repeats 1'": "half an hour or more",
+    "export DBT_ENV_SECRET_SPARK_CDC_TOKEN=...": WITH_TLS,
+    "keytool -genkeypair -alias server -keyalg RSA -dname CN=spark.example.org"
+    " -keystore keys.p12 -storepass changeit": WITH_TLS,
+    "spark-cdc-server start --dir ~/spark-cdc --host 0.0.0.0"
+    " --conf spark.hadoop.hive.server2.use.SSL=true"
+    " --conf spark.hadoop.hive.server2.keystore.path=$PWD/keys.p12"
+    " --conf spark.hadoop.hive.server2.keystore.password=changeit": WITH_TLS,
     "echo 'pyspark==4.3.0' | uvx uv pip compile --no-deps --no-header --generate-hashes -": (
         "a download, with uvx"
     ),
@@ -272,7 +285,8 @@ def test_project(warehouse: Warehouse, home: Path, tmp_path: Path) -> None:
         f"create table typed_landing.orders__ct ({columns}) using parquet",
         f"insert into typed_landing.orders__ct values {RAW}",
     )
-    output = typed(PROJECT, tmp_path, home)
+    # the servers of the tests accept any password
+    output = typed(PROJECT, tmp_path, home, DBT_ENV_SECRET_SPARK_CDC_TOKEN="any")
     assert "| update        | 2022-03-15 08:15:03 | 2022-03-15 08:15:04 |" in output
     assert "typed.health: 1 bad" in output
     warehouse.sql("drop schema typed cascade", "drop schema typed_landing cascade")

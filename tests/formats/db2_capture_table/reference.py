@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -342,7 +342,8 @@ def decode(
         at_position.setdefault(position, []).append(change)
     kept = []
     for several in at_position.values():
-        if len(several) > 1 and sorted(change.operation for change in several) != ["D", "I"]:
+        halves = sorted(change.operation for change in several) == ["D", "I"]
+        if len(several) > 1 and (options.has_base or not halves):
             for change in several:
                 refuse(change, "sequence_conflict")
         else:
@@ -357,9 +358,8 @@ def decode(
         for changes, told in answered.values():
             for change in changes if told.is_bad else ():
                 refuse(change, "bad_value")
-        inserted = {(one.commit, one.intent) for one in kept if one.operation == "I"}
         made = [
-            based_event(changes, told, options, anchor, commits, inserted)
+            based_event(changes, told, options, anchor, commits)
             for changes, told in answered.values()
             if not told.is_bad
         ]
@@ -493,9 +493,8 @@ def based_event(
     options: Options,
     anchor: Mapping[datetime | None, str],
     commits: Mapping[str, tuple[Any, ...]],
-    inserted: Collection[tuple[str, str]],
 ) -> Row:
-    """The one event of a key (rule 12). ``inserted``: the positions of inserts, of all keys."""
+    """The one event of a key (rule 12)."""
     ordered = in_order(changes, options, anchor)
     (last, partner) = paired(ordered, options)[-1]
     row: Mapping[str, Any]
@@ -506,8 +505,6 @@ def based_event(
         operation = "update" if operation == "delete" else operation
     gone = [name for name in options.columns if name in options.key]
     event = of_event(last, options, anchor, commits)
-    if last.operation == "D" and (last.commit, last.intent) in inserted:
-        event["cdc_sequence"] += ".D"  # the insert of another key has this position, too
     return {
         **event,
         "cdc_operation": operation,
