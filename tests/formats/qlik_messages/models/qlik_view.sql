@@ -5,7 +5,7 @@ select
     cast(get_json_object(raw, '$.offset') as bigint) as offset_number,
     reason,
     -- what it says after the value, or after the masks
-    nullif(regexp_extract(detail, ';(.*)', 1), '') as more
+    nullif(regexp_extract(detail, ';(.*)', 1), '') as what_to_do
 from (
     {{ spark_cdc.quarantine(
         'qlik_messages', source('qlik_messages', 'messages'), key=['id'], columns={'id': 'int', 'name': 'string'}
