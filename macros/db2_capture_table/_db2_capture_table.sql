@@ -131,8 +131,7 @@ joined as (
     }) }}
 {%- endmacro -%}
 
-{#- What every event has, with or without `base`. With `base` the halves of an update that moved a key are events of two keys: the
-    sequence of the delete ends in `.D`. -#}
+{#- What every event has, with or without `base`. -#}
 {%- macro _db2_of_event(spec) -%}
     {%- set told, metadata = {}, ["'intentseq', hex(cdc_intentseq)"] -%}
     {%- for name in spark_cdc._db2_told(spec) -%}
@@ -142,13 +141,7 @@ joined as (
     {%- for name in ('AUTHID', 'APPLY_QUAL') if name in told -%}
         {%- do metadata.append("'" ~ name | lower ~ "', " ~ told[name]) -%}
     {%- endfor -%}
-    {%- set sequences = spark_cdc._db2_sequence_of_row(spec) -%}
-    {%- if spec.lookups.base -%}
-        {%- do sequences.update({'cdc_sequence': spark_cdc._call('concat', [
-            sequences.cdc_sequence, "if(cdc_is_half and cdc_operation = 'D', '.D', '')"
-        ])}) -%}
-    {%- endif -%}
-    {{ return(dict(sequences, **{
+    {{ return(dict(spark_cdc._db2_sequence_of_row(spec), **{
         'cdc_commit_at': 'to_utc_timestamp(' ~ told.LOGMARKER ~ ', ' ~ spark_cdc._literal(spec.source_timezone) ~ ')' if told.LOGMARKER else none,
         'cdc_transaction_id': told.UOWID,
         'cdc_metadata': spark_cdc._call('named_struct', metadata),

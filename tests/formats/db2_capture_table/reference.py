@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -328,7 +328,10 @@ def decode(
         at_position.setdefault(position, []).append(change)
     kept = []
     for several in at_position.values():
-        if len(several) > 1 and sorted(change.operation for change in several) != ["D", "I"]:
+        operations = sorted(change.operation for change in several)
+        # the halves of one update; with a base, the vector v48 calls them a conflict
+        are_halves = operations == ["D", "I"] and not options.has_base
+        if len(several) > 1 and not are_halves:
             for change in several:
                 refuse(change, "sequence_conflict")
         else:
@@ -343,9 +346,8 @@ def decode(
         for changes, told in answered.values():
             for change in changes if told.is_bad else ():
                 refuse(change, "bad_value")
-        inserted = {(one.commit, one.intent) for one in kept if one.operation == "I"}
         made = [
-            based_event(changes, told, options, anchor, commits, inserted)
+            based_event(changes, told, options, anchor, commits)
             for changes, told in answered.values()
             if not told.is_bad
         ]
@@ -479,9 +481,8 @@ def based_event(
     options: Options,
     anchor: Mapping[datetime | None, str],
     commits: Mapping[str, tuple[Any, ...]],
-    inserted: Collection[tuple[str, str]],
 ) -> Row:
-    """The one event of a key (rule 12). ``inserted``: the positions of inserts, of all keys."""
+    """The one event of a key (rule 12)."""
     ordered = in_order(changes, options, anchor)
     (last, partner) = paired(ordered, options)[-1]
     row: Mapping[str, Any]
@@ -491,11 +492,8 @@ def based_event(
         operation, row = operation_of(last, partner), told.row
         operation = "update" if operation == "delete" else operation
     gone = [name for name in options.columns if name in options.key]
-    event = of_event(last, options, anchor, commits)
-    if last.operation == "D" and (last.commit, last.intent) in inserted:
-        event["cdc_sequence"] += ".D"  # the insert of another key has this position, too
     return {
-        **event,
+        **of_event(last, options, anchor, commits),
         "cdc_operation": operation,
         "cdc_changed_columns": None,
         "cdc_present_columns": gone if told.row is None else None,

@@ -151,17 +151,6 @@ def test_more_rows_at_their_position_are_a_conflict(more: list[tuple[str, int, s
 # --------------------------------------------------------------------------------------------- base
 
 
-def test_keys_of_one_position_have_events_of_their_own() -> None:
-    """A move of a key: the delete and the insert of one update are events of two keys."""
-    base = [{"ID": 2, "QTY": 6}]
-    rows = [row(11, 1, "I", 1), row(12, 1, "I", 2), row(12, 1, "D", 1), row(13, 1, "I", 3)]
-    rows += [row(13, 1, "D", 3)]
-    decoded = decode(rows, BASED, base=[*base, {"ID": 3, "QTY": 7}])
-    assert events(decoded) == [("insert", 2, 6), ("delete", 1, None), ("update", 3, 7)]
-    sequences = [one["cdc_sequence"] for one in decoded.events]
-    assert [one[63:] for one in sequences] == ["01", "01.D", "01"]
-
-
 def test_a_conflict_of_two_keys_leaves_the_rows_before() -> None:
     increments = Increments(BASED)
     base = [{"ID": 1, "QTY": 5}, {"ID": 2, "QTY": 6}]
