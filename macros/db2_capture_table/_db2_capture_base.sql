@@ -99,7 +99,7 @@ in_order_of_keys as (
         lag(cdc_operation) over of_key <=> 'D'
         and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
     from placed
-    window of_key as (partition by cdc_key order by cdc_sequence, cdc_is_after)
+    window of_key as (partition by cdc_key order by cdc_sequence)
 ),
 
 last_rows as (

@@ -138,10 +138,12 @@ well_formed as (
 {%- endmacro -%}
 
 {#- CTEs from `rows`, some of `well_formed`, to `positions`: whether a row is the first at its position, and whether the rows at
-    its position contradict each other. A delete and an insert of whole rows do not: they are the halves of one update, with
-    cdc_is_half, in this order. These windows have the partitions of the window that finds pairs, and its order or the beginning of it, so all
-    of them share one shuffle and one sort. Until then, the content of a row is one struct, which is shuffled once. -#}
+    its position contradict each other. Without `base` a delete and an insert do not: they are the halves of one update, with
+    cdc_is_half, in this order. These windows have the partitions of the window that finds pairs, and its order or the beginning
+    of it, so all of them share one shuffle and one sort. Until then, the content of a row is one struct, which is shuffled
+    once. -#}
 {%- macro _db2_positions(spec, rows='well_formed') -%}
+    {%- set has_halves = not spec.lookups.base -%}
 bucketed as (
     select
         *,
@@ -158,9 +160,11 @@ compared as (
         or not lag(cdc_is_after) over in_order <=> cdc_is_after as cdc_is_first,
         -- operations come first in a content: a delete is less than an insert, an insert less than an update
         min(cdc_content) over at_position as cdc_least,
-        max(cdc_content) over at_position as cdc_greatest,
+        max(cdc_content) over at_position as cdc_greatest
+        {%- if has_halves %},
         max(case when cdc_content.cdc_operation = 'D' then cdc_content end) over at_position as cdc_deleted,
         min(case when cdc_content.cdc_operation = 'I' then cdc_content end) over at_position as cdc_inserted
+        {%- endif %}
     from bucketed
     window
         in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq, cdc_is_after),
@@ -173,12 +177,15 @@ compared as (
 
 positions as (
     select
-        * except (cdc_content, cdc_least, cdc_greatest, cdc_deleted, cdc_inserted),
+        * except (cdc_content, cdc_least, cdc_greatest{{ ', cdc_deleted, cdc_inserted' if has_halves }}),
         cdc_content.*,
         -- not in the window's own select: Spark cannot compare collated texts there
-        {{ 'not cdc_least <=> cdc_greatest and cdc_least <=> cdc_deleted and cdc_greatest <=> cdc_inserted' if not spec.lookups.base
-            else 'false' }} as cdc_is_half,
+        {%- if has_halves %}
+        not cdc_least <=> cdc_greatest and cdc_least <=> cdc_deleted and cdc_greatest <=> cdc_inserted as cdc_is_half,
         not cdc_least <=> cdc_greatest and not cdc_is_half as cdc_is_conflict,
+        {%- else %}
+        not cdc_least <=> cdc_greatest as cdc_is_conflict,
+        {%- endif %}
         {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
     from compared
 )

@@ -142,7 +142,7 @@ joined as (
         {%- do metadata.append("'" ~ name | lower ~ "', " ~ told[name]) -%}
     {%- endfor -%}
     {{ return(dict(spark_cdc._db2_sequence_of_row(spec), **{
-        'cdc_commit_at': spark_cdc._utc_of_local_time(told.LOGMARKER, spec.source_timezone) if told.LOGMARKER else none,
+        'cdc_commit_at': 'to_utc_timestamp(' ~ told.LOGMARKER ~ ', ' ~ spark_cdc._literal(spec.source_timezone) ~ ')' if told.LOGMARKER else none,
         'cdc_transaction_id': told.UOWID,
         'cdc_metadata': spark_cdc._call('named_struct', metadata),
     })) }}

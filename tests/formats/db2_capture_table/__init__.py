@@ -44,7 +44,6 @@ CHANGES = Style(pairs=0.6, shared=0.3, before=list(NARROW.columns), is_text=True
 # A CD table for text search: the key alone.
 KEY_ONLY = Style(
     pairs=0.5,
-    shared=0.3,
     key_columns=["PK01", "PK02", "PK03"],
     prefix=None,
     logmarker="timestamp_ntz",

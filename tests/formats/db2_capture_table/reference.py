@@ -342,8 +342,10 @@ def decode(
         at_position.setdefault(position, []).append(change)
     kept = []
     for several in at_position.values():
-        halves = sorted(change.operation for change in several) == ["D", "I"]
-        if len(several) > 1 and (options.has_base or not halves):
+        operations = sorted(change.operation for change in several)
+        # the halves of one update; with a base, the vector v48 calls them a conflict
+        are_halves = operations == ["D", "I"] and not options.has_base
+        if len(several) > 1 and not are_halves:
             for change in several:
                 refuse(change, "sequence_conflict")
         else:
@@ -504,9 +506,8 @@ def based_event(
         operation, row = operation_of(last, partner), told.row
         operation = "update" if operation == "delete" else operation
     gone = [name for name in options.columns if name in options.key]
-    event = of_event(last, options, anchor, commits)
     return {
-        **event,
+        **of_event(last, options, anchor, commits),
         "cdc_operation": operation,
         "cdc_changed_columns": None,
         "cdc_present_columns": gone if told.row is None else None,
