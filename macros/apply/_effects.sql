@@ -121,7 +121,9 @@ effects as (
     }) -%}
     {%- if not is_truncate -%}
         {%- set operations = "'" ~ spark_cdc._event_operations() | join("', '") ~ "'" -%}
-        {%- do problems.update({'cdc_operation is unknown': 'not coalesce(cdc_operation in (' ~ operations ~ '), false)'}) -%}
+        {%- do problems.update({
+            'cdc_operation is unknown': 'cdc_operation is null\nor cdc_operation not in (' ~ operations ~ ')',
+        }) -%}
         {%- for name in table.key if not table.null_keys -%}
             {%- do problems.update({'the key column ' ~ name ~ ' is NULL': spark_cdc._quote(name) ~ ' is null'}) -%}
         {%- endfor -%}

@@ -101,7 +101,7 @@ class ChangeTable:
             )
         own = [name for name in self.raw if name not in headers.names.values()]
         kept = {name.lower() for name in columns}
-        last = max(place for place, name in enumerate(own) if name.lower() in kept)
+        last = max((place for place, name in enumerate(own) if name.lower() in kept), default=-1)
         if len(kept & {name.lower() for name in own[: last + 1]}) < last + 1:
             arguments.values["mask_columns"] = list(headers.data)
 
