@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs.server import stopping
 from spark_cdc_udfs.server.directory import wait_for
+from thrift.Thrift import TException  # type: ignore[import-untyped]
 
 from kit.closing import tolerate_dropped_views
 from kit.dbt_process import run_dbt
@@ -109,18 +110,12 @@ class Warehouse:
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements and give the rows of the last one that gives any."""
-        rows: list[tuple[Any, ...]] = []
         given = (self.host, self.port, threading.get_ident())
         try:
-            with contextlib.closing(connection(*given).cursor()) as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-                    if cursor.description:
-                        rows = cursor.fetchall()
-        except Exception:
-            connection.cache_clear()  # perhaps the server has gone
-            raise
-        return rows
+            return rows_of(connection(*given), statements)
+        except (TException, OSError):  # the server was killed, and is there again
+            connection.cache_clear()
+            return rows_of(connection(*given), statements)
 
     def empty(self) -> None:
         """Drop everything that earlier tests left."""
@@ -141,6 +136,17 @@ class Warehouse:
             return ""
         some = "\n".join([*list(missing)[:3], "instead:", *list(extra)[:3]])
         return f"{missing.total()} rows missing, {extra.total()} too many; missing are\n{some}"
+
+
+def rows_of(connected: Any, statements: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Run statements and give the rows of the last one that gives any."""
+    rows: list[tuple[Any, ...]] = []
+    with contextlib.closing(connected.cursor()) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+            if cursor.description:
+                rows = cursor.fetchall()
+    return rows
 
 
 @functools.cache
