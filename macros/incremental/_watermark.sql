@@ -88,7 +88,7 @@
         {%- if last is none -%}
             {{ return('') }}
         {%- endif -%}
-        {%- do run.update({'read_from': watermark.column ~ ' ' ~ last}) -%}
+        {%- do run.update({'read_from': watermark.column ~ ' ' ~ spark_cdc._shown_literal(last, watermark.type)}) -%}
         {{ return(
             'where cdc_rows.' ~ column ~ ' is null or cdc_rows.' ~ column ~ ' >= ' ~ spark_cdc._cast_literal(last, watermark.type)
         ) }}
@@ -120,14 +120,20 @@
 {%- macro _no_new_raw_rows(run) -%}
     {%- set batches = [] -%}
     {%- for log in (run.logs or {}).values() if not log.is_stored and log.batch is not none -%}
-        {%- set is_time = log.type | lower == 'timestamp' -%}
-        {%- do batches.append(
-            modules.datetime.datetime(1970, 1, 1) + modules.datetime.timedelta(microseconds=log.batch | int) if is_time else log.batch
-        ) -%}
+        {%- do batches.append(spark_cdc._shown_literal(log.batch, log.type)) -%}
     {%- endfor -%}
     {{ return(
         'no new raw rows' ~ (' from ' ~ run.read_from ~ ' on' if run.read_from) ~ (' after ' ~ batches | join(', ') if batches)
     ) }}
+{%- endmacro -%}
+
+{#- A value, given as such a text, as a person reads it. -#}
+{%- macro _shown_literal(value, data_type) -%}
+    {#- from the year 1 on -#}
+    {%- if data_type | lower == 'timestamp' and value | int >= -62135596800000000 -%}
+        {{ return(modules.datetime.datetime(1970, 1, 1) + modules.datetime.timedelta(microseconds=value | int)) }}
+    {%- endif -%}
+    {{ return(value) }}
 {%- endmacro -%}
 
 {#- A value, given as such a text, as a literal of its type. -#}
