@@ -182,7 +182,7 @@ def _logged(number: int, *keys: str) -> Callable[[Place], None]:
 
 
 _ROWS = "select id, name, cdc_operation from {schema}.changes order by id"
-_FIRST = [(1, "row 1", "insert"), (2, None, "delete")]
+_FIRST = [(1, "row 1", "update"), (2, None, "delete")]
 UNREADABLE = Scenario(
     "unreadable",
     models={"changes": model(_DRIFTED)},

@@ -119,7 +119,13 @@ ID_AND_NOTE = {"columns": {"id": "bigint", "note": "string"}}
 CASES: list[GenericTest] = [
     ("deletes", "qlik_delete_bits_are_key", {"key": ["id"]}, [f"{SEQ}02", f"{SEQ}04"]),
     ("two_keys", "qlik_delete_bits_are_key", {"key": ["line", "ID"]}, []),
-    ("two_keys", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, [f"{SEQ}01"]),
+    (
+        "two_keys",
+        "qlik_delete_bits_are_key",
+        {"key": ["id"], "mask_columns": ["id", "line", "note"]} | ID_AND_NOTE,
+        [f"{SEQ}01"],
+    ),
+    ("two_keys", "qlik_delete_bits_are_key", {"key": ["id"]} | ID_AND_NOTE, "has line before note"),
     ("no_masks", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {}, [f"{SEQ}01"]),
     ("little", "qlik_mask_byte_order_fits", {"mask_byte_order": "little"}, []),
