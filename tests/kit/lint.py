@@ -55,8 +55,8 @@ def faults(sql: str, longest: int = LONGEST_LINE) -> list[str]:
     # comments of Jinja are prose
     code = re.sub(r"\{#.*?#\}", lambda prose: "\n" * prose[0].count("\n"), sql, flags=re.DOTALL)
     for number, (line, words) in enumerate(zip(sql.split("\n"), code.split("\n"), strict=True), 1):
-        # the type of a struct cannot be broken into lines
-        if len(re.sub(r"<.*>", "", line)) > longest:
+        # neither a literal nor the type of a struct can be broken into lines
+        if len(re.sub(r"<.*>|'(?:[^'\\]|\\.)*'", "", line)) > longest:
             found.append(f"{number}: longer than {longest} characters")
         if line != line.rstrip() or "\t" in line:
             found.append(f"{number}: a tab, or blank space at the end")
