@@ -126,6 +126,7 @@
     {{ return(names) }}
 {%- endmacro -%}
 
+{#- What a run says if no key of `base` can be read. -#}
 {%- macro _no_key_in_base(spec) -%}
     {%- set types = [] -%}
     {%- for name in spec.key -%}{%- do types.append(spec.base_columns[name].name ~ ' ' ~ spec.columns[name]) -%}{%- endfor -%}
@@ -159,7 +160,7 @@
             spark_cdc._literal(name) ~ ', ' ~ spark_cdc._key_value(spark_cdc._quote(column.name), column.type, spec.columns[name])
         ) -%}
         {%- do has_key.append('cdc_key.' ~ spark_cdc._quote(name) ~ ' is not null') -%}
-        {%- do is_certain.append(spark_cdc._typed('value', column.type, spec.columns[name]) in ('value', 'try_cast(value as string)')) -%}
+        {%- do is_certain.append(not spark_cdc._can_be_bad(column.type, spec.columns[name])) -%}
     {%- endfor -%}
     {%- if among -%}
 asked_buckets as (

@@ -14,7 +14,7 @@
         {%- if materialized == 'view' and call.builds in ('current_state', 'history') -%}{%- do spark_cdc._warn_of_views(call) -%}{%- endif -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view, if no Python function is called" -%}
+    {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view" -%}
     {%- if call.builds == 'raw_log' -%}
         {%- set accepted = "materialized='cdc_incremental', which keeps the rows; or a view with batch" -%}
     {%- elif materialized == 'snapshot' -%}

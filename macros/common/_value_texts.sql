@@ -1,8 +1,9 @@
 {#- How a text is read as a value. docs/values.md has the grammar of each type, and says where it comes from.
 
     A pattern accepts the whole text, and only what it captures reaches a cast, which then checks ranges and the calendar. A
-    text that is not accepted becomes '', of which a cast makes NULL. The cast also judges where the point of a number is. Patterns are anchored. Their repetitions are possessive
-    or short, so that their time is proportional to the length of the text. -#}
+    text that is not accepted becomes '', of which a cast makes NULL. The cast also judges where the point of a number is.
+    Patterns are anchored. Their repetitions are possessive or short, so that their time is proportional to the length of the
+    text. -#}
 
 {#- A text as `data_type`; NULL if it is not exactly a value of that type. `forms` are further forms of a source: `dots`, times
     as in 2024-05-06-07.08.09; `midnight`, the hour 24 as the end of a day; `base64`, for binary. -#}

@@ -24,7 +24,7 @@ import pytest
 from pyhive import hive  # type: ignore[import-untyped]  # it ships no types
 from spark_cdc_udfs.server import stopping
 from spark_cdc_udfs.server.directory import wait_for
-from thrift.Thrift import TException  # type: ignore[import-untyped]
+from thrift.Thrift import TException  # type: ignore[import-untyped]  # it ships no types
 
 from kit.closing import tolerate_dropped_views
 from kit.dbt_process import run_dbt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,3 +145,11 @@ def test_refusals(
 def test_invalid_versions_are_refused(repository: Path, arguments: list[str]) -> None:
     assert release.main(arguments, repository) == 1
     assert not git(repository, "tag", "--list")
+
+
+def test_users_get_the_versions_of_the_lock() -> None:
+    """`make lock` writes both files."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pinned = re.findall(r"^([a-z0-9._-]+)(?:\[.*?\])?(==[^\\\n]*[^\\\n ])", lock, re.MULTILINE)
+    constraints = (ROOT / "python_udfs" / "constraints.txt").read_text(encoding="utf-8")
+    assert pinned and constraints.splitlines() == ["".join(one) for one in pinned]

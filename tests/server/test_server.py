@@ -42,7 +42,7 @@ from spark_cdc_udfs.server.java import Java, find_java
 from spark_cdc_udfs.server.jvm import Launch
 from spark_cdc_udfs.server.logs import telling_line
 from spark_cdc_udfs.server.sessions import Options
-from thrift.transport.TTransport import TTransportException  # type: ignore[import-untyped]
+from thrift.transport.TTransport import TTransportException  # type: ignore[import-untyped]  # untyped
 
 NOBODY = 65534  # the user without rights
 SMALL = ("--conf", "spark.driver.memory=1g", "--master", "local[2]")
