@@ -146,11 +146,8 @@ case
 end
 {%- endmacro -%}
 
-{#- The tables that the key and the topic of a record may name, in the order in which they count. A text that is longer than the
-    names of a schema and a table names none: each of its parts would be copied. -#}
+{#- The tables that the key and the topic of a record may name, in the order in which they count. -#}
 {%- macro _qlik_routes_beside_value(key, topic) -%}
-    {%- set key = 'if(length(' ~ key ~ ') <= 600, ' ~ key ~ ", '')" -%}
-    {%- set topic = 'if(length(' ~ topic ~ ') <= 600, ' ~ topic ~ ", '')" -%}
 concat(
     coalesce(
         transform(
