@@ -107,7 +107,7 @@ def cases(seed: int) -> Iterator[Case]:
 def versions_case(seed: int) -> tuple[Relation, Versions, dict[str, int]]:
     """For `qlik_schema_versions`: a relation with messages of all kinds and metadata of two tables,
     some of it told again at another time; the versions, what is in quarantine, the counts."""
-    rng = random.Random(f"{seed} versions")
+    rng = random.Random(f"{seed} versions of a topic")
     tables = (database.ALL_TYPES, database.ODD_NAMES)
     workloads = [database.generate(one, rng, 8, without=writer.NOT_SENT) for one in tables]
     log = writer.write(workloads[0], rng, with_bad(Style(metadata="same"), 4), workloads[1:])

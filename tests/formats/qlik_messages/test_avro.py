@@ -110,7 +110,7 @@ def test_mutated_messages() -> None:
     """Nothing is read that fastavro refuses, what both read is equal, and no message matters for
     another one. Where fastavro is lenient (lengths below 0, numbers of more than 64 bits, schemas
     that are none), it may read more."""
-    rng = random.Random("mutated messages")
+    rng = random.Random("messages, mutated")
     logs = [log_of(table, replace(WHOLE, avro=how, metadata="same")) for table, how in CASES]
     logs.append(log_of(database.POSITIONS, replace(WHOLE, avro="schema", metadata="same")))
     known = [version for log in logs for version in read_versions(log.read, avro.opened).rows]

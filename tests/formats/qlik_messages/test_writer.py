@@ -97,6 +97,10 @@ def test_cases_have_every_phenomenon() -> None:
         assert '"changeMask":null' in text_of(case) and '"data":null' in text_of(case)
     anchored = [not load["cdc_sequence"].startswith(reference.ZEROS) for load in loads]
     assert any(anchored) and not all(anchored)
+    lacking = [load["cdc_present_columns"] is not None for load in loads]
+    # (whether a column is missing, whether changes came before)
+    shapes = {(True, True), (True, False), (False, True)}
+    assert set(zip(lacking, anchored, strict=True)) >= shapes
     assert [case.name for case in cases.values() if case.workload is not None] == [
         *("messages", "messages_of_all_types")
     ]

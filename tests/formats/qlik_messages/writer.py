@@ -46,9 +46,11 @@ class Style:
     three times. ``names``: messages have the members schema and table. ``topic``: of all messages.
     ``has_table``: the decoder is given the table. ``bare``: the share of messages without an
     envelope. ``masks``: the share of changes with masks. ``absent``: the share of updates that lack
-    columns that did not change. ``lobs``: columns that have no bit. ``load_first``: up to this
-    share of the workload all is a load. ``reload``: a load lies between changes. ``again``: the
-    share of changes that are sent again. ``twice``: the share of records that landed twice.
+    columns that did not change, and of loaded rows that lack columns. ``lobs``: columns that have
+    no bit. ``load_first``: up to this share of the workload all is a load of all rows, which
+    overlaps with the changes behind it. ``reload``: a load of some rows lies between changes.
+    ``again``: the share of changes that are sent again. ``twice``: the share of records that landed
+    twice.
     ``columns``: what the relation has. ``bad``: how many malformed records of each kind of
     :data:`BAD`. ``whole``: each image has all columns, as in Avro. ``avro``: messages are Avro with
     the id of their schema (``id``), with the schema itself (``schema``), or behind the frame of a
@@ -223,9 +225,13 @@ class _Writer:
         ids: set[tuple[str, datetime]] = set()
         for transaction in transactions:
             self.describe(transaction.position)
-            if transaction.position in (first, reload) and transaction.position:
-                for row_id, row in self.workload.rows_at(transaction.position - 1).items():
+            if transaction.position == first > 0:
+                for row_id, row in self.workload.rows_at(first + 1).items():
                     self.load(row_id, row)
+            elif transaction.position == reload:
+                for row_id, row in self.workload.rows_at(reload - 1).items():
+                    if self.rng.random() < 0.8:
+                        self.load(row_id, row)
             if transaction.position >= first:
                 self.transaction(transaction, ids)
 
@@ -322,8 +328,17 @@ class _Writer:
         return self.sent[-1]
 
     def load(self, row_id: int, row: Values) -> None:
+        """A loaded row. A NULL in its key is quarantine: there is no `null_keys` in this format."""
         headers = message.headers("REFRESH")
-        self.send(row_id, self.content(self.image(row), None, headers), self.key(row), False)
+        image: Members | None = self.image(row)
+        if self.rng.random() < self.style.absent:
+            absent = self.rng.sample(self.table.attributes, len(self.table.attributes) // 2 + 1)
+            has_mask = self.style.whole or self.rng.random() < 0.3
+            if has_mask:
+                names = [name for name in self.structure.columns if name not in absent]
+                headers["columnMask"] = self.mask(names)
+            image = lacking(image, absent, not has_mask)
+        self.send(row_id, self.content(image, None, headers), self.key(row), False)
 
     def key(self, values: Values) -> str:
         """The Kafka key: the primary key."""
@@ -584,7 +599,12 @@ class _Bad:
         name = self.rng.choice(self.writer.table.key)
         image = _without(content["data"], name)
         content = content | {"beforeData": None}
-        return [_in_data(content, **{name: None}), content | {"data": image}]
+        loaded = _in_headers(content, **message.headers("REFRESH"))
+        return [
+            changed | {"data": data}
+            for changed in (content, loaded)
+            for data in (content["data"] | {name: None}, image)
+        ]
 
     def _sequence_conflict(self, content: Members) -> Sequence[Members]:
         """Two rows, of which each by itself is a change."""
