@@ -33,14 +33,23 @@ CCD = Style(
     unit_of_work=0.7,
     joined=("UOWID", "APPLY_QUAL"),
     loads=3,
+    missing=0.2,
     zone="Europe/Berlin",
 )
 # Copies of a condensed CCD table, which began with a full refresh.
 CONDENSED = Style(
     prefix="", sequence="text", logmarker="timestamp", loads=1, copies=3, own=("APPLY_QUAL",)
 )
-# A typical CD table, for increments.
-CHANGES = Style(pairs=0.6, shared=0.3, before=list(NARROW.columns), is_text=True, unit_of_work=0.7)
+# A typical CD table with a copy of the source as load rows, for increments.
+CHANGES = Style(
+    pairs=0.6,
+    shared=0.3,
+    before=list(NARROW.columns),
+    is_text=True,
+    unit_of_work=0.7,
+    loads=1,
+    missing=0.2,
+)
 # A CD table for text search: the key alone.
 KEY_ONLY = Style(
     pairs=0.5,

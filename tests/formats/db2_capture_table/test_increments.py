@@ -1,7 +1,7 @@
 """Increments of capture tables: the vectors, and generated tables.
 
 Units of work arrive before or after their changes, full refreshes move, a base changes from run to
-run. The laws test a table without full refreshes and base, whose rows leave.
+run. The laws test a table without times of full refreshes and without base, whose rows leave.
 """
 
 from __future__ import annotations

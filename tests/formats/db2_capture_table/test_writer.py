@@ -104,6 +104,8 @@ def test_cases_have_every_phenomenon() -> None:
         if event["cdc_operation"] == "load"
     }
     assert len(anchors) == 4
+    null_keys = [row for row in cases["ccd"].relations["raw"].rows if row["Order No"] is None]
+    assert {row["IBMSNAP_COMMITSEQ"] == writer.LOAD[0] for row in null_keys} == {True, False}
     # rows that landed twice are one row
     assert all(len(case.events) < case.raw_counts["used_rows"] for case in cases.values())
 
@@ -118,6 +120,8 @@ def test_deliveries_have_every_case_of_increments() -> None:
         whole = reference.decode(increments.rows, made.options, increments.unit_of_work)
         assert decoded.events == whole.events and decoded.quarantine == whole.quarantine
         seen.append({str(event["cdc_sequence"]): event for event in decoded.events})
+    loads = [{one for one, event in it.items() if event["cdc_operation"] == "load"} for it in seen]
+    assert loads[0] < loads[1], "no loaded row came late"
     for before, after in pairwise(seen):
         assert any(one not in after for one in before), (
             "no half was taken for a delete or an insert"

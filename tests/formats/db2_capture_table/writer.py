@@ -41,9 +41,13 @@ class Style:
     text. ``sequence``: ``binary``, ``text`` or ``decimal``. ``logmarker``: its type in the
     relation, or None. ``own``: what else a row has about its commit. ``unit_of_work``: the share of
     commits that have a row there, or None; ``joined``: its columns. ``loads``: the number of full
-    refreshes. ``copies``: of a condensed table, the number of its copies. ``base``: ``typed``,
-    ``text`` or None. ``zone``: the zone of LOGMARKER. ``duplicates``: the share of rows that land
-    twice. ``bad_rows``: how many malformed rows of each kind of :data:`BAD_ROWS`.
+    refreshes. ``missing``: the share of rows that these do not name. ``copies``: of a condensed
+    table, the number of its copies. ``base``: ``typed``, ``text`` or None. ``zone``: the zone of
+    LOGMARKER. ``duplicates``: the share of rows that land twice. ``bad_rows``: how many malformed
+    rows of each kind of :data:`BAD_ROWS`.
+
+    A full refresh cannot lack columns: its rows have the columns of the relation, where NULL is a
+    value. Keys have no NULL: such a row is ``null_key``, also in a full refresh.
     """
 
     pairs: float = 0.0
@@ -58,6 +62,7 @@ class Style:
     unit_of_work: float | None = None
     joined: Sequence[str] = ("LOGMARKER", "UOWID", "AUTHID", "APPLY_QUAL")
     loads: int = 0
+    missing: float = 0.0
     copies: int = 0
     base: str | None = None
     zone: str = "UTC"
@@ -223,9 +228,10 @@ class _Writer:
         return [("U", change.values, before)]
 
     def load(self, position: int, at: datetime) -> None:
-        """A full refresh with the rows after a transaction."""
+        """A full refresh with rows after a transaction."""
         for values in self.workload.rows_at(position).values():
-            self.rows.append(self.row(*LOAD, "I", at, values, None))
+            if self.rng.random() >= self.style.missing:
+                self.rows.append(self.row(*LOAD, "I", at, values, None))
 
     def condensed(self, copies: int) -> list[Row]:
         """Whole copies of the condensed table: the last row of each key up to then."""
@@ -332,9 +338,9 @@ BAD_ROWS = ("bad_sequence", "unknown_operation", "null_key", "bad_value", "seque
 def _bad(writer: _Writer, kind: str, good: Sequence[Row]) -> list[Row]:
     """A row that is malformed in one way, among good ones; or two rows in conflict."""
     rng, style, table = writer.rng, writer.style, writer.table
-    like = rng.choice([row for row in good if row["COMMITSEQ"] != LOAD[0]])
-    taken = {(row["COMMITSEQ"], row["INTENTSEQ"]) for row in writer.rows}
-    row = like | {"INTENTSEQ": like["INTENTSEQ"] + 1}
+    changes = [row for row in good if row["COMMITSEQ"] != LOAD[0]]
+    row = dict(rng.choice(changes if kind == "sequence_conflict" else good))
+    taken = {(row["COMMITSEQ"], row["INTENTSEQ"]) for row in writer.rows} - {LOAD}
     while (row["COMMITSEQ"], row["INTENTSEQ"]) in taken:
         row["INTENTSEQ"] += 1
     unusable: dict[str, Sequence[Any]] = {
