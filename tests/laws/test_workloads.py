@@ -251,7 +251,7 @@ class Project:
         found = moments(case, suffix == "events")
         table, history = case.table, f"ref('{case.name}_{suffix}')"
         kept = list(table.columns) if suffix == "events" else narrow(table)
-        names = ", ".join(f"`{column}`" for column in kept)
+        names = ", ".join(map(quoted, kept))
         selects, rows = [], []
         for by, end in (("at", ""), ("sequence", "_sequence")):
             some = [moment for moment in found if moment.by == by]
@@ -317,8 +317,8 @@ class Project:
         call = f"spark_cdc.change_feed(ref('{name}_changes'), key={key}, keyed=true)"
         carried = "not array_contains(coalesce(value.source.unavailable_columns, array()), '{}')"
         values = ",\n".join(
-            f"max_by(value.after.`{column}`, place) filter (where {carried.format(column)})"
-            f" as `{column}`"
+            f"max_by(value.after.{quoted(column)}, place) filter (where {carried.format(column)})"
+            f" as {quoted(column)}"
             for column in case.table.columns
         )
         body = (
@@ -338,6 +338,11 @@ class Project:
         )
         rows = apply_events.current_state(case.events, key)
         self.query(f"{name}_feed", body, case.table.columns, rows)
+
+
+def quoted(column: str) -> str:
+    """The name of a column as SQL."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def narrow(table: database.Table) -> list[str]:
@@ -495,7 +500,7 @@ def wrong_tables(project: Project, warehouse: Warehouse) -> list[str]:
     """The tables that are not as expected, each with what differs."""
     wrong = []
     for name, columns in project.expected.items():
-        names = ", ".join("`" + column.replace("`", "``") + "`" for column in columns)
+        names = ", ".join(map(quoted, columns))
         built = f"select {names} from {SCHEMA}.`{name}`"
         expected = f"select {names} from parquet.`{project.home}/expected/{name}`"
         if difference := warehouse.difference(built, expected):

@@ -63,9 +63,9 @@ KEY_ONLY = Style(
 )
 
 CASES: dict[str, tuple[database.Table, Style]] = {
+    "ccd": (database.ODD_NAMES, CCD),
     "cd": (database.ORDERS, CD),
     "cd_pairs": (database.POSITIONS, PAIRS),
-    "ccd": (database.ODD_NAMES, CCD),
     "ccd_condensed": (database.ALL_TYPES, CONDENSED),
     "cd_of_keys": (database.POSITIONS, KEY_ONLY),
 }
@@ -95,7 +95,7 @@ def case(seed: int, name: str) -> Case:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """A table of each kind of registration."""
+    """A table of each kind of registration; first the one with full refreshes."""
     for name in CASES:
         yield case(seed, name)
 
