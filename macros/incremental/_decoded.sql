@@ -41,7 +41,6 @@
     {%- elif not run.is_full -%}
         {%- do run_query('refresh table ' ~ run.raw) -%}
     {%- endif -%}
-    {%- do spark_cdc._check_functions_of_model(run) -%}
     {%- do spark_cdc._note_look_ups(run) -%}
     {%- if spark_cdc._hides_known_rows(run) -%}
         {%- call noop_statement('main', 'nothing is known of the raw log') -%}{%- endcall -%}
@@ -153,16 +152,4 @@
     {%- endif -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._drop(increment) -%}
-{%- endmacro -%}
-
-{#- Stops where this server lacks Python functions with which the model was built: what they gave would be removed. -#}
-{%- macro _check_functions_of_model(run) -%}
-    {%- set used = (run.properties.get('spark_cdc.functions') or '').split(',') | select | list -%}
-    {%- set lacking = used | reject('in', run.call.spec.functions or []) | list -%}
-    {%- if lacking and not run.is_full -%}
-        {{ spark_cdc._stop(
-            'cdc_incremental', this ~ ' was built with the function ' ~ lacking | join(', ') ~ ', which this server or this call lacks',
-            'a server with the functions of spark_cdc_udfs; or --full-refresh, which builds the model without them', 'spark-cdc-server start'
-        ) }}
-    {%- endif -%}
 {%- endmacro -%}

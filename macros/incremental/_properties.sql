@@ -39,10 +39,6 @@
         'spark_cdc.answers': run.properties.get('spark_cdc.answers', ''),
         'spark_cdc.as_of': run.properties.get('spark_cdc.as_of', ''),
     } -%}
-    {%- set functions = (run.call.spec or {}).functions or [] -%}
-    {%- if functions or run.properties.get('spark_cdc.functions') -%}
-        {%- do all_properties.update({'spark_cdc.functions': functions | join(',')}) -%}
-    {%- endif -%}
     {%- if run.properties.get('spark_cdc.last_batch') -%}
         {%- do all_properties.update({'spark_cdc.last_batch': run.properties['spark_cdc.last_batch']}) -%}
     {%- elif run.properties.get('spark_cdc.read') -%}

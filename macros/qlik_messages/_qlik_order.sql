@@ -2,10 +2,15 @@
 
 {#- CTEs to `judged`: what each delivery says, conflicts included (rule 15), and its place in the order. -#}
 {%- macro _qlik_judged(spec, as_delivered=false) -%}
-    {%- set has_offset, value = 'offset' in spec.found, spark_cdc._qlik_record_column(spec.found, spec.raw_columns, 'value') -%}
+    {%- set has_offset = 'offset' in spec.found -%}
 {{ 'with ' }}
     {%- if 'metadata' in spec.lookups -%}
-{{ spark_cdc._qlik_known_versions(spec) }},
+versions as (
+    {{ spark_cdc._events_qlik_schema_versions({
+        'relation': spec.lookups.metadata, 'raw_columns': spec.metadata_columns, 'found': spec.metadata_found,
+        'columns': spark_cdc._qlik_version_columns(),
+    }) | indent(4) }}
+),
 
 {% endif -%}
 {{ spark_cdc._qlik_decoded(spec, as_delivered) }},
@@ -33,11 +38,11 @@ positions as (
             cdc_reason is null
             and exists (
                 select 1 as cdc_one
-                from {{ spec.relation }}
-                where {{ value }} rlike 'REFRESH|\\\\u'
+                from contents
+                where cdc_operation = 'load'
             )
         window of_change as (
-            partition by cdc_place, if(cdc_operation = 'load', cdc_message, cdc_change_seq)
+            partition by cdc_place, if(cdc_operation = 'load', cdc_same, cdc_change_seq)
         )
     ) as changes_and_loads
     where cdc_is_agreed or cdc_operation = 'load'

@@ -1,9 +1,9 @@
-{#- How records of Kafka are read: strict JSON, members by name, numbers as they are written. -#}
+{#- Records of Kafka, and what their messages say. -#}
 
 {#- The columns that a relation of Kafka records may have, and what each is read as. Only `value` has to be there. -#}
 {%- macro _qlik_record_columns() -%}
     {{ return({
-        'value': 'string', 'key': 'string', 'topic': 'string', 'partition': 'int', 'offset': 'bigint', 'timestamp': 'timestamp'
+        'value': 'binary', 'key': 'binary', 'topic': 'string', 'partition': 'int', 'offset': 'bigint', 'timestamp': 'timestamp'
     }) }}
 {%- endmacro -%}
 
@@ -82,154 +82,82 @@
 {%- endmacro -%}
 
 
-{#- CTEs to `opened`: what each record of a relation is (`cdc_form`), and of JSON its envelope and inner record.
-
-    Spark's parser stops after a value, so it is given an array whose last element only this text cannot have. A variant holds
-    integers and decimals of 38 digits exactly, all others as doubles. A text with such numbers is parsed again with its
-    numbers in quotes. Names match exactly. A text that lacks the usual names, and has some in other capitals, is parsed again
-    with those as they should be. -#}
-{%- macro _qlik_opened(relation, found, in_relation, reads_avro, as_delivered=false, only_metadata=false, has_versions=false) -%}
-    {%- set text = 'cdc_text' if reads_avro else 'cdc_value' -%}
-    {%- set value = spark_cdc._qlik_record_column(found, in_relation, 'value') -%}
+{#- CTEs to `parsed`: each record of a relation, with what its message says in `cdc_message`. The Python function
+    spark_cdc_qlik_message reads it, and says what its fields are. `versions` is an expression with the versions of the tables;
+    the function takes it from the first record of a partition. `options` are the other things that it has to know. -#}
+{%- macro _qlik_parsed(relation, found, in_relation, versions=none, options={}, as_delivered=false, condition=none) -%}
+    {%- set fields = [] -%}
+    {%- for name in spark_cdc._qlik_record_columns() -%}
+        {%- do fields.append(spark_cdc._qlik_record_column(found, in_relation, name) ~ ' as cdc_' ~ name) -%}
+    {%- endfor -%}
+    {%- if as_delivered -%}{%- do fields.append(spark_cdc.raw_json(in_relation) ~ ' as cdc_raw') -%}{%- endif -%}
+    {%- set is_binary = in_relation[found.value] | lower | trim == 'binary' -%}
+    {%- set options = dict(options, is_text=not is_binary) -%}
 records as (
     select
-        {%- for name in spark_cdc._qlik_record_columns() %}
-        {{ spark_cdc._qlik_record_column(found, in_relation, name) | indent(8) }} as cdc_{{ name }}{{ ',' if as_delivered or not loop.last }}
-        {%- endfor %}
-        {%- if as_delivered %}
-        {{ spark_cdc.raw_json(in_relation) | indent(8) }} as cdc_raw
-        {%- endif %}
+        {{ fields | join(',\n') | indent(8) }}
     from {{ relation }}
-    {%- if only_metadata %}
-    where {{ spark_cdc._qlik_may_be_metadata(value, reads_avro) | indent(8) }}
+    {%- if condition %}
+    where {{ condition | indent(8) }}
     {%- endif %}
 ),
-{% if reads_avro %}
-{{ spark_cdc._qlik_texts(as_delivered, has_versions) }},
+{% if versions and is_binary %}
+-- the same bytes in Avro are read with the schema that was there when they first came
+timed as (
+    select
+        *,
+        cdc_timestamp as cdc_first_timestamp
+    from records
+    where not {{ spark_cdc._qlik_is_avro('cdc_value') }}
+    union all
+    select
+        *,
+        min(cdc_timestamp) over (partition by cdc_value) as cdc_first_timestamp
+    from records
+    where {{ spark_cdc._qlik_is_avro('cdc_value') }}
+),
 {% endif %}
-{{ spark_cdc._qlik_steps('opened', 'texts' if reads_avro else 'records', [
-    {'cdc_form': spark_cdc._qlik_form(), 'cdc_wrapped': spark_cdc._qlik_wrapped(text)},
-    {'cdc_exact': spark_cdc._qlik_unwrapped('cdc_wrapped', text)},
-    {'cdc_member_names': spark_cdc._qlik_names_of_message()},
-    {'cdc_renamed': spark_cdc._qlik_renamed(text)},
-    {'cdc_json': spark_cdc._qlik_exact_or_renamed(text)},
-    {
-        'cdc_type': spark_cdc._qlik_member('cdc_json', 'type'),
-        'cdc_magic': spark_cdc._qlik_member('cdc_json', 'magic'),
-        'cdc_has_magic': spark_cdc._qlik_member('cdc_json', 'magic', 'variant') ~ ' is not null',
-        'cdc_enclosed': spark_cdc._qlik_member('cdc_json', 'message', 'variant'),
-        'cdc_schema_member': spark_cdc._qlik_member('cdc_json', 'messageSchemaId'),
-    },
-    {
-        'cdc_has_envelope': '(cdc_has_magic or cdc_enclosed is not null)',
-        'cdc_inner': 'if(cdc_has_magic or cdc_enclosed is not null, cdc_enclosed, cdc_json)',
-        'cdc_headers': spark_cdc._call('if', [
-            'cdc_has_magic or cdc_enclosed is not null',
-            spark_cdc._qlik_member('cdc_enclosed', 'headers', 'map<string, string>'),
-            spark_cdc._qlik_member('cdc_json', 'headers', 'map<string, string>'),
-        ]),
-        'cdc_schema_id': "if(cdc_schema_member = '', null, cdc_schema_member)",
-    },
-    {'cdc_envelope_reason': spark_cdc._qlik_envelope_reason(reads_avro)},
-]) }}
-{%- endmacro -%}
-
-{#- What a record is: a tombstone, JSON, Avro, or something else. -#}
-{%- macro _qlik_form() -%}
-case
-    when cdc_value is null then 'tombstone'
-    when cdc_value rlike '^[ \\t\\n\\r]*+[{]' then 'json'
-    when
-        {{ spark_cdc._qlik_is_avro('cdc_value') | indent(8) }}
-        then 'avro'
-    else 'other'
-end
-{%- endmacro -%}
-
-{#- The names of the members of a data message, outside of its rows; NULL for other records. -#}
-{%- macro _qlik_names_of_message() -%}
-'"' || array_join(
-    coalesce(
-        concat(
-            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'message.headers', 'map<string, variant>') }}),
-            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'message', 'map<string, variant>') }}),
-            map_keys(try_variant_get(cdc_exact, '$', 'map<string, variant>'))
-        ),
-        concat(
-            map_keys({{ spark_cdc._qlik_member('cdc_exact', 'headers', 'map<string, variant>') }}),
-            map_keys(try_variant_get(cdc_exact, '$', 'map<string, variant>'))
-        )
-    ),
-    '":"'
-) || '":'
-{%- endmacro -%}
-
-{#- The text of a record with the usual names, if it has some in other capitals. -#}
-{%- macro _qlik_renamed(text) -%}
-case
-    when
-        cdc_exact is not null
-        and {{ spark_cdc._qlik_has_other_capitals('coalesce(cdc_member_names, ' ~ text ~ ')') | indent(8) }}
-        then {{ spark_cdc._qlik_with_usual_names(text) | indent(8) }}
-end
-{%- endmacro -%}
-
-{#- The record with the usual names. Where a name is also there as it should be, that one is taken. -#}
-{%- macro _qlik_exact_or_renamed(text) -%}
-if(
-    cdc_renamed is null,
-    cdc_exact,
-    coalesce(
-        {{ spark_cdc._qlik_parsed('cdc_renamed') | indent(8) }},
-        if(
-            {{ spark_cdc._qlik_has_equal_names(text) | indent(12) }},
-            null,
-            cdc_exact
-        )
-    )
+parsed as (
+    select
+        *,
+        spark_cdc_qlik_message(
+            cdc_value,
+            cdc_key,
+            cast(cdc_topic as binary),
+            unix_micros({{ 'cdc_first_timestamp' if versions and is_binary else 'cdc_timestamp' }}),
+            {{ spark_cdc._literal(options | tojson) }},
+            {{ spark_cdc._qlik_in_first_record(versions) | indent(12) if versions else 'cast(null as string)' }}
+        ) as cdc_message
+    from {{ 'timed' if versions and is_binary else 'records' }}
 )
 {%- endmacro -%}
 
-
-{#- Why a record is no message: rules 1 to 3 of the reference. NULL also for tombstones. -#}
-{%- macro _qlik_envelope_reason(reads_avro) -%}
-case
-    {%- if reads_avro %}
-    when cdc_avro_reason is not null then cdc_avro_reason
-    {%- else %}
-    when cdc_form = 'avro' then 'avro_unsupported'
-    {%- endif %}
-    when cdc_form = 'other' or (cdc_form <> 'tombstone' and cdc_json is null) then 'bad_message'
-    when cdc_has_envelope and coalesce(cdc_magic <> 'atMSG', true) then 'bad_message'
-    when cdc_has_envelope and coalesce(cdc_type not in ('DT', 'MD'), true)
-        then 'unknown_message_type'
-end
-{%- endmacro -%}
-
-{#- How `detail` shows a record. The limits are those of Spark's JSON reader; few messages without JSON are so long. -#}
-{%- macro _qlik_shown_value() -%}
-concat(
-    'value is ',
-    left(cdc_value, 100),
-    case
-        when cdc_reason = 'bad_message' and length(cdc_value) > 1000
-            then concat(
-                '; it has ',
-                length(cdc_value),
-                ' characters. Limits are 20000000 characters of a text, 50000 of a name,',
-                ' 1000 digits of a number, 1000 levels, and 128 MiB in all'
-            )
-        else ''
-    end
+{#- A value in the first record of each partition, NULL in the others. -#}
+{%- macro _qlik_in_first_record(value) -%}
+if(
+    monotonically_increasing_id() % 8589934592 = 0,
+    {{ value | indent(4) }},
+    null
 )
 {%- endmacro -%}
 
-{#- Of a record without headers: `unsupported_layout` where it is of an old release, or has them in itself. -#}
-{%- macro _qlik_layout_reason() -%}
-if(
-    try_variant_get(cdc_inner, '$.op', 'variant') is not null
-    or try_variant_get(cdc_inner, '$.operation', 'variant') is not null,
-    'unsupported_layout',
-    'bad_message'
+{#- Whether a value is an Avro message, with an envelope or in the frame of a schema registry. -#}
+{%- macro _qlik_is_avro(value) -%}
+    {{ return("coalesce(substr(" ~ value ~ ", 1, 5) = X'61744D5347' or substr(" ~ value ~ ", 1, 1) = X'00', false)") }}
+{%- endmacro -%}
+
+{#- An expression: the versions of a relation with the columns of `qlik_schema_versions`, as the function takes them. -#}
+{%- macro _qlik_versions_as_text(relation) -%}
+(
+    select to_json(collect_list(struct(
+        schema_id,
+        source_schema,
+        source_table,
+        table_version,
+        unix_micros(written_at) as written_at,
+        data_schema,
+        `columns`
+    )))
+    from {{ relation }}
 )
 {%- endmacro -%}

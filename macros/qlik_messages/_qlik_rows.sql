@@ -1,46 +1,14 @@
-{#- From data messages to rows: values of their types, images, and why a message cannot be one. -#}
+{#- From messages to rows: values of their types, images, and why a message cannot be one. -#}
 
 {#- CTEs to `contents`: each delivery of a message of the table, decoded as its first delivery says (rules 10 to 15). -#}
 {%- macro _qlik_decoded(spec, as_delivered=false) -%}
-{%- set has_metadata = 'metadata' in spec.lookups -%}
-{{ spark_cdc._qlik_recognised(spec, as_delivered) }},
+{{ spark_cdc._qlik_messages_of_table(spec, as_delivered) }},
 
-data_messages as (
-    select *
-    from recognised
-    where
-        {% if as_delivered -%}
-        cdc_first_reason is not null
-        or {% endif -%}
-        (
-            cdc_first_reason is null
-            and cdc_form <> 'tombstone'
-            and not cdc_is_metadata
-            {%- if spec.table or spec.schema %}
-            and not {{ spark_cdc._qlik_is_of_other_table(spec) }}
-            {%- endif %}
-        )
-),
+{{ spark_cdc._qlik_delivered(spec, as_delivered) }},
 
 {{ spark_cdc._qlik_aligned(spec) }},
 
-{{ spark_cdc._qlik_placed(spec, as_delivered) }},
-
-delivered as (
-    select
-        *,
-        row_number() over in_order as cdc_delivery_number,
-        first_value(cdc_timestamp) over in_order as cdc_first_timestamp
-    from placed
-    window in_order as (
-        partition by cdc_place, cdc_position, cdc_message
-        order by cdc_timestamp asc nulls last, cdc_topic asc, cdc_partition asc, cdc_offset asc
-    )
-),
-{% if has_metadata %}
-{{ spark_cdc._qlik_versioned(spec) }},
-{% endif %}
-{{ spark_cdc._qlik_typed(spec, 'versioned' if has_metadata else 'delivered') }},
+{{ spark_cdc._qlik_typed(spec) }},
 
 {{ spark_cdc._qlik_steps('judged_alone', 'typed', [{'cdc_reason': spark_cdc._qlik_reason(spec)}]) }},
 
@@ -48,43 +16,72 @@ delivered as (
 {%- endmacro -%}
 
 
-{#- A CTE, `typed`: the values of both images with the types of the columns. -#}
-{%- macro _qlik_typed(spec, source) -%}
-    {%- set typed, listed, texts = {}, [], [] -%}
-    {%- for name, data_type in spec.columns.items() -%}
-        {%- set place = 'array_position(cdc_list, ' ~ spark_cdc._literal(name | lower) ~ ')' -%}
-        {%- do listed.append(spark_cdc._call('if', [place ~ ' > 0', 'cast(' ~ place ~ ' as int)', 'null'])) -%}
-        {%- do texts.append(spark_cdc._qlik_text_of_column(loop.index0)) -%}
-        {%- do typed.update({
-            'cdc_value_' ~ loop.index0: spark_cdc._typed('get(cdc_texts, ' ~ loop.index0 ~ ')', 'string', data_type),
-            'cdc_old_' ~ loop.index0: spark_cdc._typed('get(cdc_before_texts, ' ~ loop.index0 ~ ')', 'string', data_type),
+{#- A CTE, `aligned`: the texts of the columns in each image, and where their bits are. -#}
+{%- macro _qlik_aligned(spec) -%}
+    {%- set steps, bits = [], [] -%}
+    {%- set places, texts = {}, {} -%}
+    {%- for image in ('', 'before_') -%}
+        {%- set in_image, there, of_columns, nested = [], [], [], [] -%}
+        {%- for name in spec.columns -%}
+            {%- set place = 'get(cdc_' ~ image ~ 'places, ' ~ loop.index0 ~ ')' -%}
+            {%- do in_image.append(spark_cdc._qlik_place_in('cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names', name)) -%}
+            {%- do there.append(place ~ ' > 0') -%}
+            {%- do of_columns.append('get(cdc_' ~ image ~ 'texts, ' ~ place ~ ' - 1)') -%}
+            {%- do nested.append('coalesce(array_contains(cdc_' ~ image ~ 'nested, ' ~ place ~ ' - 1), false)') -%}
+        {%- endfor -%}
+        {%- do places.update({'cdc_' ~ image ~ 'places': spark_cdc._call('array', in_image)}) -%}
+        {%- do texts.update({
+            'cdc_' ~ image ~ 'there': spark_cdc._call('array', there),
+            'cdc_' ~ (image or 'row_') ~ 'values': spark_cdc._call('array', of_columns),
+            'cdc_' ~ image ~ 'is_nested': spark_cdc._call('array', nested),
         }) -%}
     {%- endfor -%}
-    {%- set ordinals = spark_cdc._call('if', ['size(cdc_names_outside) > 0', 'array()', 'sequence(1, size(cdc_list))']) -%}
-    {%- set bits = spark_cdc._call('array', listed) -%}
-    {%- if 'metadata' in spec.lookups -%}
-        {%- set ordinals = spark_cdc._call('coalesce', ['cdc_version_ordinals', ordinals]) -%}
-        {%- set bits = spark_cdc._call('coalesce', ['cdc_version_places', bits]) -%}
-    {%- endif -%}
-{{ spark_cdc._qlik_steps('typed', source, [
-    {'cdc_ordinals': ordinals, 'cdc_bits': bits},
-    {'cdc_texts': spark_cdc._call('array', texts)},
-    typed,
-]) }}
+    {%- for name in spec.columns -%}
+        {%- do bits.append('nullif(\n    ' ~ spark_cdc._qlik_place_in('cdc_list', 'cdc_lower_list', name) | indent(4) ~ ',\n    0\n)') -%}
+    {%- endfor -%}
+    {%- do places.update({'cdc_list': spark_cdc._qlik_list_of_names(spec)}) -%}
+    {%- do texts.update({'cdc_lower_list': 'transform(cdc_list, name -> lower(name))'}) -%}
+{{ spark_cdc._qlik_steps('aligned', 'told', [places, texts, {'cdc_bits': spark_cdc._call('array', bits)}]) }}
+{%- endmacro -%}
+
+{#- The place of a column's name among names, from 1 on; 0 if it is not there. -#}
+{%- macro _qlik_place_in(names, lower_names, name) -%}
+    {%- set exact = 'array_position(' ~ names ~ ', ' ~ spark_cdc._literal(name) ~ ')' -%}
+cast(
+    if(
+        {{ exact }} > 0,
+        {{ exact }},
+        array_position({{ lower_names }}, {{ spark_cdc._literal(name | lower) }})
+    ) as int
+)
+{%- endmacro -%}
+
+
+{#- A CTE, `typed`: the values of both images with the types of the columns. -#}
+{%- macro _qlik_typed(spec) -%}
+    {%- set typed, texts = {}, [] -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- do texts.append(spark_cdc._qlik_text_of_column(loop.index0)) -%}
+        {%- do typed.update({
+            'cdc_value_' ~ loop.index0: spark_cdc._typed('get(cdc_values, ' ~ loop.index0 ~ ')', 'string', data_type),
+            'cdc_old_' ~ loop.index0: spark_cdc._typed('get(cdc_before_values, ' ~ loop.index0 ~ ')', 'string', data_type),
+        }) -%}
+    {%- endfor -%}
+{{ spark_cdc._qlik_steps('typed', 'aligned', [{'cdc_values': spark_cdc._call('array', texts)}, typed]) }}
 {%- endmacro -%}
 
 {#- The text of the column at `index`: of the row image, else of the before image, if the change did not touch it. -#}
 {%- macro _qlik_text_of_column(index) -%}
 coalesce(
-    get(cdc_row_texts, {{ index }}),
+    get(cdc_row_values, {{ index }}),
     case
         when
             (
-                not get(cdc_there, {{ index }})
-                or coalesce(not {{ spark_cdc._qlik_bit_of('cdc_column_bits', index) }}, false)
+                not coalesce(get(cdc_there, {{ index }}), false)
+                or coalesce(not {{ spark_cdc._qlik_bit_of('cdc_carried_bits', index) }}, false)
             )
             and not coalesce({{ spark_cdc._qlik_bit_of('cdc_changed_bits', index) }}, false)
-            then get(cdc_before_texts, {{ index }})
+            then get(cdc_before_values, {{ index }})
     end
 )
 {%- endmacro -%}
@@ -94,21 +91,21 @@ coalesce(
     {%- set values = [] -%}
     {%- for name, data_type in spec.columns.items() -%}
         {%- set index = loop.index0 -%}
-        {%- set text, old = 'get(cdc_texts, ' ~ index ~ ')', 'get(cdc_before_texts, ' ~ index ~ ')' -%}
+        {%- set text, old = 'get(cdc_values, ' ~ index ~ ')', 'get(cdc_before_values, ' ~ index ~ ')' -%}
         {%- do values.append({
             'name': name, 'type': data_type, 'text': text,
-            'is_bad': text ~ ' is not null\nand (cdc_value_' ~ index ~ ' is null or get(cdc_nested, ' ~ index ~ '))',
+            'is_bad': text ~ ' is not null\nand (cdc_value_' ~ index ~ ' is null or get(cdc_is_nested, ' ~ index ~ '))',
         }) -%}
         {%- do values.append({
             'name': name, 'type': data_type, 'text': old,
             'is_bad': old ~ " is not null\nand cdc_operation in ('update', 'delete')\nand (cdc_old_" ~ index
-                ~ ' is null or get(cdc_before_nested, ' ~ index ~ '))',
+                ~ ' is null or get(cdc_before_is_nested, ' ~ index ~ '))',
         }) -%}
     {%- endfor -%}
     {{ return(values) }}
 {%- endmacro -%}
 
-{#- Why a data message is in quarantine: rules 1 to 14. -#}
+{#- Why a message is in quarantine: rules 2 to 14. -#}
 {%- macro _qlik_reason(spec) -%}
     {%- set is_bad, null_keys = [], [] -%}
     {%- for value in spark_cdc._qlik_values_to_judge(spec) -%}
@@ -118,30 +115,16 @@ coalesce(
         {%- do null_keys.append('cdc_value_' ~ (spec.columns | list).index(name) ~ ' is null') -%}
     {%- endfor -%}
 case
+    when cdc_refused is not null then cdc_refused
+    when cdc_first_reason in ('unknown_operation', 'missing_data', 'unsupported_layout') then cdc_first_reason
+    when
+        {{ spark_cdc._qlik_row_is_ambiguous(spec, '') | indent(8) }}
+        or {{ spark_cdc._qlik_row_is_ambiguous(spec, 'before_') | indent(8) }}
+        then 'bad_message'
     when cdc_first_reason is not null then cdc_first_reason
-    {%- if 'metadata' in spec.lookups %}
-    when
-        (cdc_changed_bits is not null or cdc_column_bits is not null)
-        and cdc_schema_id is not null
-        and not cdc_has_version
-        {%- if spec.reads_avro %}
-        and not cdc_is_avro
-        {%- endif %}
-        then 'unknown_schema'
-    when
-        (cdc_changed_bits is not null or cdc_column_bits is not null)
-        and cdc_version_ordinals is null
-        {%- if spec.reads_avro %}
-        and not cdc_is_avro
-        {%- endif %}
-        and cdc_table_schema is null
-        and cdc_table_name is null
-        and cdc_number > 1
-        then 'unknown_table'
-    {%- endif %}
     when
         {{ spark_cdc._qlik_has_bit_outside('cdc_changed_bits') | indent(8) }}
-        or {{ spark_cdc._qlik_has_bit_outside('cdc_column_bits') | indent(8) }}
+        or {{ spark_cdc._qlik_has_bit_outside('cdc_carried_bits') | indent(8) }}
         then 'bad_mask'
     when
         {{ is_bad | join('\nor ') | indent(8) }}
@@ -150,6 +133,24 @@ case
         {{ null_keys | join('\nor ') | indent(8) }}
         then 'null_key'
 end
+{%- endmacro -%}
+
+{#- Whether several members of an image have a column's name in other capitals, and no member has the name itself. -#}
+{%- macro _qlik_row_is_ambiguous(spec, image) -%}
+    {%- set names, lower_names, ambiguous = 'cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names', [] -%}
+    {%- for name in spec.columns -%}
+        {%- do ambiguous.append(
+            '(\n    not array_contains(' ~ names ~ ', ' ~ spark_cdc._literal(name) ~ ')\n    and size(array_remove(' ~ lower_names ~ ', '
+            ~ spark_cdc._literal(name | lower) ~ ')) < size(' ~ names ~ ') - 1\n)'
+        ) -%}
+    {%- endfor -%}
+coalesce(
+    size({{ names }}) > size(array_distinct({{ lower_names }}))
+    and (
+        {{ ambiguous | join('\nor ') | indent(8) }}
+    ),
+    false
+)
 {%- endmacro -%}
 
 {#- A CTE, `contents`: what each delivery would change, as one struct. -#}
@@ -175,7 +176,7 @@ contents as (
                     cdc_transaction_id,
                     {{ spark_cdc._call('named_struct', row) | indent(20) }} as cdc_row,
                     case
-                        when cdc_operation in ('update', 'delete') and cdc_has_before
+                        when cdc_operation in ('update', 'delete') and cdc_before_names is not null
                             then {{ spark_cdc._call('named_struct', before) | indent(28) }}
                     end as cdc_before,
                     {{ spark_cdc._qlik_changed_names(spec) | indent(20) }} as cdc_changed_columns,
@@ -189,4 +190,10 @@ contents as (
     distribute by cdc_place
     {%- endif %}
 )
+{%- endmacro -%}
+
+{#- A condition that is always true. Spark computes a CTE with it once. Any other is put in each place that reads it, and
+    computed there. -#}
+{%- macro _qlik_once() -%}
+    {{ return('rand() >= 0') }}
 {%- endmacro -%}

@@ -1,7 +1,9 @@
 {#- The arguments of `qlik_messages`, checked. -#}
 
 {#- The facts of one table in a relation of messages, as a dict; bad arguments stop here. -#}
-{%- macro _spec_qlik_messages(messages, key, columns, table=none, schema=none, metadata=none, before_image='row') -%}
+{%- macro _spec_qlik_messages(
+    messages, key, columns, table=none, schema=none, metadata=none, versions=none, before_image='row'
+) -%}
     {%- set me = 'qlik_messages' -%}
     {%- set example = "{{ spark_cdc.qlik_messages(source('kafka', 'orders'), key=['order_id'],"
         ~ " columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}, metadata=source('kafka', 'metadata')) }}" -%}
@@ -20,6 +22,43 @@
     {%- endif -%}
     {%- do spark_cdc._check_table_columns(me, columns, in_relation, example) -%}
     {%- for name, data_type in columns.items() -%}{%- do spark_cdc._check_cast(me, name, 'string', data_type) -%}{%- endfor -%}
+    {%- if metadata is not none and versions is not none -%}
+        {{ spark_cdc._stop(me, 'metadata and versions are both given', 'one of them', "versions=ref('erp_versions')") }}
+    {%- endif -%}
+    {%- do spark_cdc._check_qlik_versions(me, versions) -%}
+    {%- do spark_cdc._check_functions(me, ['spark_cdc_qlik_message'], '4.0') -%}
+    {%- set lookups, in_metadata = {}, spark_cdc.columns_of(metadata) if metadata is not none else {} -%}
+    {%- if metadata is not none -%}{%- do lookups.update({'metadata': metadata}) -%}{%- endif -%}
+    {%- if versions is not none -%}{%- do lookups.update({'versions': versions}) -%}{%- endif -%}
+    {{ return(dict({
+        'relation': messages,
+        'lookups': lookups,
+        'raw_columns': in_relation,
+        'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation),
+        'avro_mask_byte_order': spark_cdc._qlik_mask_byte_order(me),
+        'metadata_columns': in_metadata,
+        'metadata_found': spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {},
+        'key': spark_cdc._resolve_key(me, key, columns | list, example),
+        'columns': columns,
+        'table': table | trim | lower if table is not none else none,
+        'schema': schema | trim | lower if schema is not none else none,
+    }, **spark_cdc._before_image(me, before_image))) }}
+{%- endmacro -%}
+
+
+{#- Stops if a relation does not have the columns of `qlik_schema_versions`. -#}
+{%- macro _check_qlik_versions(me, versions) -%}
+    {%- set there = spark_cdc.columns_of(versions) if versions is not none else none -%}
+    {%- for name in spark_cdc._qlik_version_columns() if there is not none and name not in there -%}
+        {{ spark_cdc._stop(
+            me, 'versions ' ~ versions ~ ' has no column ' ~ name ~ '; it has ' ~ there | join(', '),
+            'a relation that qlik_schema_versions made', "versions=ref('erp_versions')"
+        ) }}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{#- The order of the bytes of a mask in Avro messages, `big` or `little`. -#}
+{%- macro _qlik_mask_byte_order(me) -%}
     {%- set byte_order = var('spark_cdc_qlik_avro_mask_byte_order', 'big') -%}
     {%- if byte_order not in ('big', 'little') -%}
         {{ spark_cdc._stop(
@@ -27,25 +66,5 @@
             'vars: {spark_cdc_qlik_avro_mask_byte_order: little}'
         ) }}
     {%- endif -%}
-    {%- set in_metadata = spark_cdc.columns_of(metadata) if metadata is not none else {} -%}
-    {%- set found = spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation) -%}
-    {%- set metadata_found = spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_metadata) if metadata is not none else {} -%}
-    {%- set reads_avro = spark_cdc._qlik_reads_avro(found, in_relation) -%}
-    {%- set metadata_reads_avro = metadata is not none and spark_cdc._qlik_reads_avro(metadata_found, in_metadata) -%}
-    {{ return(dict({
-        'relation': messages,
-        'lookups': {'metadata': metadata} if metadata is not none else {},
-        'raw_columns': in_relation,
-        'found': found,
-        'reads_avro': reads_avro,
-        'functions': ['spark_cdc_qlik_avro'] if reads_avro or metadata_reads_avro else [],
-        'avro_mask_byte_order': byte_order,
-        'metadata_columns': in_metadata,
-        'metadata_found': metadata_found,
-        'metadata_reads_avro': metadata_reads_avro,
-        'key': spark_cdc._resolve_key(me, key, columns | list, example),
-        'columns': columns,
-        'table': table | trim | lower if table is not none else none,
-        'schema': schema | trim | lower if schema is not none else none,
-    }, **spark_cdc._before_image(me, before_image))) }}
+    {{ return(byte_order) }}
 {%- endmacro -%}

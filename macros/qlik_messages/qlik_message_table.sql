@@ -15,7 +15,9 @@
         {%- endfor -%}
     {%- endif -%}
     {%- for name in ('value', 'key', 'topic') -%}
-        {%- do record.update({name: spark_cdc._qlik_record_column(found, in_relation, name)}) -%}
+        {%- set is_binary = name in found and in_relation[found[name]] | lower | trim == 'binary' -%}
+        {%- set column = spark_cdc._quote(found[name]) if name in found else 'cast(null as string)' -%}
+        {%- do record.update({name: 'cast(' ~ column ~ ' as string)' if is_binary else column}) -%}
     {%- endfor -%}
     {{ return(spark_cdc._qlik_route(record, versions)) }}
 {%- endmacro -%}
@@ -146,20 +148,21 @@ case
 end
 {%- endmacro -%}
 
-{#- The tables that the key and the topic of a record may name, in the order in which they count. -#}
+{#- The tables that the key and the topic of a record may name, in the order in which they count. No name is longer than 600
+    characters, so a long text takes no more than these. -#}
 {%- macro _qlik_routes_beside_value(key, topic) -%}
 concat(
     coalesce(
         transform(
             filter(
-                sequence(1, greatest(length({{ key }}), 1)),
+                sequence(1, greatest(least(length({{ key }}), 600), 1)),
                 place -> substr({{ key }}, place, 1) rlike '[^\\p{L}\\p{N}]'
             ),
             place -> lower(concat(
                 'key:',
                 left({{ key }}, place - 1),
                 '/',
-                substr({{ key }}, place + 1)
+                substr({{ key }}, place + 1, 600)
             ))
         ),
         array()
@@ -167,10 +170,13 @@ concat(
     array(lower(concat('topic:', {{ topic }}))),
     coalesce(
         transform(
-            split({{ topic }}, '[.]'),
+            split(left({{ topic }}, 600), '[.]'),
             (part, place) -> lower(concat(
                 'end:',
-                array_join(slice(split({{ topic }}, '[.]'), place + 1, 1000), '.')
+                array_join(
+                    slice(split(left({{ topic }}, 600), '[.]'), place + 1, 600),
+                    '.'
+                )
             ))
         ),
         array()

@@ -7,77 +7,100 @@
 {%- endmacro -%}
 
 
-{#- One row for each version. -#}
-{%- macro _events_qlik_schema_versions(spec) -%}
-with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, spec.reads_avro) }},
+{#- The facts of a relation with metadata messages, as a dict; a relation that cannot be one stops. It has the parts of a decoder's spec,
+    for `quarantine` and `raw_counts`. -#}
+{%- macro _spec_qlik_schema_versions(metadata) -%}
+    {%- set in_relation, me = spark_cdc._raw_columns_in(metadata), 'qlik_schema_versions' -%}
+    {%- do spark_cdc._check_functions(me, ['spark_cdc_qlik_message'], '4.0') -%}
+    {{ return({
+        'relation': metadata,
+        'raw_columns': in_relation,
+        'key': ['schema_id'],
+        'columns': spark_cdc._qlik_version_columns(),
+        'found': spark_cdc._qlik_find_record_columns(me, 'metadata', metadata, in_relation),
+    }) }}
+{%- endmacro -%}
 
-{{ spark_cdc._qlik_described() }},
-
-{{ spark_cdc._qlik_version_rows() }}
-
-select
-    {{ spec.columns | join(',\n    ') }}
-from versions
+{#- The columns of a version, and their types. -#}
+{%- macro _qlik_version_columns() -%}
+    {{ return({
+        'schema_id': 'string', 'source_schema': 'string', 'source_table': 'string', 'table_version': 'bigint', 'written_at': 'timestamp',
+        'server': 'string', 'task': 'string',
+        'columns': 'array<struct<name: string, ordinal: int, type: string, length: bigint, precision: int, scale: int,'
+            ~ ' primary_key_position: int, nullable: boolean>>',
+        'data_schema': 'string',
+    }) }}
 {%- endmacro -%}
 
 
-{#- CTEs to `judged`: every record with the reason why it is in quarantine. -#}
-{%- macro _qlik_judged_metadata(spec) -%}
-with {{ spark_cdc._qlik_opened(spec.relation, spec.found, spec.raw_columns, spec.reads_avro, as_delivered=true) }},
+{#- One row for each version. Messages that differ in times only tell the same one. A condition on the text leaves out nearly all data
+    messages. -#}
+{%- macro _events_qlik_schema_versions(spec) -%}
+    {%- set names, read = [], [] -%}
+    {%- for name, data_type in spec.columns.items() -%}
+        {%- do read.append(('told_at string' if name == 'written_at' else '`' ~ name ~ '` ' ~ data_type)) -%}
+        {%- if name != 'written_at' -%}{%- do names.append('cdc_version.' ~ spark_cdc._quote(name)) -%}{%- endif -%}
+    {%- endfor -%}
+    {%- set value = spark_cdc._qlik_record_column(spec.found, spec.raw_columns, 'value') -%}
+with {{ spark_cdc._qlik_parsed(
+    spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true},
+    condition='cast(' ~ value ~ " as string) rlike '\"(?i:MD|tableStructure|dataSchema)\"|\\\\\\\\u|^atMSG\\\\u0004MD'"
+) }},
 
-{{ spark_cdc._qlik_described() }},
-
-judged as (
+read as (
     select
-        *,
-        case
-            -- data messages are read no further
-            when
-                cdc_form = 'avro'
-                and (not startswith(cdc_value, 'atMSG') or startswith(cdc_value, 'atMSG\u0004DT'))
-                then null
-            when cdc_envelope_reason is not null then cdc_envelope_reason
-            when cdc_form = 'tombstone' then null
-            when cdc_is_metadata then if(cdc_bad_metadata is null, null, 'bad_metadata')
-            when cdc_has_envelope or cdc_headers is not null then null
-            else {{ spark_cdc._qlik_layout_reason() | indent(12) }}
-        end as cdc_reason
-    from described
+        cdc_timestamp,
+        from_json(
+            cdc_message.version,
+            '{{ read | join(",\n            ") }}'
+        ) as cdc_version
+    from parsed
+    where cdc_message.kind = 'metadata'
 )
+
+select
+    {%- for name in spec.columns %}
+    {%- if name == 'written_at' %}
+    min(
+        coalesce(
+            cdc_timestamp,
+            {{ spark_cdc._typed('cdc_version.told_at', 'string', 'timestamp') | indent(12) }}
+        )
+    ) as written_at,
+    {%- else %}
+    cdc_version.{{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {%- endif %}
+    {%- endfor %}
+from read
+group by
+    {{ names | join(',\n    ') }}
 {%- endmacro -%}
 
 
 {#- The records that are no messages, and the metadata messages that cannot be read, for `quarantine`. -#}
 {%- macro _quarantine_qlik_schema_versions(spec) -%}
-{{ spark_cdc._qlik_judged_metadata(spec) }}
+with {{ spark_cdc._qlik_parsed(
+    spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}, as_delivered=true
+) }}
 
 select
     'qlik_schema_versions' as cdc_source,
-    cdc_reason as reason,
-    case cdc_reason
-        {%- if spec.reads_avro %}
-        when 'bad_avro' then cdc_avro_detail
-        when 'bad_metadata' then coalesce(cdc_avro_detail, cdc_bad_metadata)
-        {%- else %}
-        when 'bad_metadata' then cdc_bad_metadata
-        {%- endif %}
-        when 'unknown_message_type' then concat('type is ', coalesce(cdc_type, 'NULL'))
-        else {{ spark_cdc._qlik_shown_value() | indent(8) }}
-    end as detail,
+    cdc_message.reason,
+    cdc_message.detail,
     cdc_raw as raw
-from judged
-where cdc_reason is not null
+from parsed
+where cdc_message.kind = 'refused'
 {%- endmacro -%}
 
 
 {#- The four counts, for `raw_counts`. Tombstones and data messages are no-ops. -#}
 {%- macro _raw_counts_qlik_schema_versions(spec) -%}
-{{ spark_cdc._qlik_judged_metadata(spec) }}
+with {{ spark_cdc._qlik_parsed(spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}) }}
 
 select
     count(*) as raw_rows,
-    count_if(cdc_reason is null and cdc_is_metadata) as used_rows,
-    count_if(cdc_reason is null and not cdc_is_metadata) as no_op_rows,
-    count_if(cdc_reason is not null) as quarantined_rows
-from judged
+    count_if(cdc_message.kind <=> 'metadata') as used_rows,
+    count_if(coalesce(cdc_message.kind, 'data') = 'data') as no_op_rows,
+    count_if(cdc_message.kind <=> 'refused') as quarantined_rows
+from parsed
 {%- endmacro -%}

@@ -18,5 +18,5 @@
     },
     table='INVOICES',
     schema='APP',
-    metadata=ref('demo_erp__metadata')
+    versions=ref('demo_erp__versions')
 ) }}

@@ -48,6 +48,21 @@ def _table_function(module: str, name: str) -> Callable[[], Any]:
     return make
 
 
+def _message_function() -> Any:
+    from pyspark.sql import types
+
+    from spark_cdc_udfs.qlik.functions import COLUMNS, message_frames, spark_cdc_qlik_message
+
+    text, number = types.StringType(), types.IntegerType()
+    known: dict[str, types.DataType] = {"string": text, "boolean": types.BooleanType()}
+    known |= {"array<string>": types.ArrayType(text), "array<int>": types.ArrayType(number)}
+    returned = types.StructType([types.StructField(one, known[of]) for one, of in COLUMNS.items()])
+    functions: Any = import_module("pyspark.sql.functions")
+    if hasattr(functions, "arrow_udf"):
+        return functions.arrow_udf(spark_cdc_qlik_message, returned)
+    return functions.pandas_udf(message_frames, returned)  # before Spark 4.1
+
+
 # Name in SQL -> what makes the function. Made late, because PySpark looks at the running session
 # when a function is made. Also the command line should not have to load PySpark.
 FUNCTIONS: Mapping[str, Callable[[], Any]] = {
@@ -55,7 +70,7 @@ FUNCTIONS: Mapping[str, Callable[[], Any]] = {
     "spark_cdc_gbase_stretches": _table_function("gbase", "Stretches"),
     "spark_cdc_gbase_records": _table_function("gbase", "FramedRecords"),
     "spark_cdc_gbase_changes": _table_function("gbase", "ChangeEvents"),
-    "spark_cdc_qlik_avro": _table_function("qlik", "QlikAvroMessages"),
+    "spark_cdc_qlik_message": _message_function,
 }
 
 

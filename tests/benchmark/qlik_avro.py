@@ -163,49 +163,33 @@ def decode_one(value: bytes, parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 def steps(values: Sequence[bytes], is_logical: bool) -> dict[str, Callable[[], Any]]:
     """Give the measured steps over messages in memory."""
-    from spark_cdc_udfs.qlik.functions import QlikAvroMessages
+    from spark_cdc_udfs.qlik.functions import spark_cdc_qlik_message
+    from spark_cdc_udfs.qlik.schema import parse_schema
 
     count = len(values)
     text_of_schema = json.dumps(schema(is_logical))
-    at = pa.scalar(0, pa.timestamp("us", "UTC"))
-    known = {"role": ["schema"], "schema_id": [SCHEMA_ID], "data_schema": [text_of_schema]}
-    known |= {"source_schema": ["APP"], "source_table": ["CUST"]}
-    record = pa.StructArray.from_arrays(
-        [
-            pa.array(values, pa.binary()),
-            pa.nulls(count, pa.string()),
-            pa.repeat("erp.changes", count),
-            pa.repeat(pa.scalar(0, pa.int32()), count),
-            pa.array(range(count), pa.int64()),
-            pa.repeat(at, count),
-            pa.nulls(count, pa.string()),
-        ],
-        names=["value", "key", "topic", "partition", "offset", "timestamp", "raw"],
-    )
-    whole = pa.RecordBatch.from_pydict(
-        {
-            "role": pa.repeat("message", count),
-            "record": record,
-            "first_timestamp": pa.repeat(at, count),
-        }
-    )
-    table = pa.RecordBatch.from_pydict(
-        known
-        | {
-            "table_version": pa.array([1], pa.int64()),
-            "written_at": pa.repeat(at, 1),
-        }
-        | {name: pa.nulls(1, whole.schema.field(name).type) for name in whole.schema.names[1:]}
-    )
+    names = parse_schema(text_of_schema).data_fields or ()
+    columns = [{"name": name, "ordinal": place} for place, name in enumerate(names, 1)]
+    version: dict[str, Any] = {"schema_id": SCHEMA_ID, "data_schema": text_of_schema}
+    version["columns"] = columns
+    version |= {"source_schema": "APP", "source_table": "CUST", "table_version": 1}
+    whole = [
+        pa.array(values, pa.binary()),
+        pa.nulls(count, pa.binary()),
+        pa.repeat(pa.scalar(b"erp.changes"), count),
+        pa.repeat(pa.scalar(0, pa.int64()), count),
+        pa.repeat("{}", count),
+        pa.repeat(json.dumps([version]), count),
+    ]
 
     def function() -> int:
-        call = QlikAvroMessages()
-        list(call.eval(table))
+        batches = (
+            tuple(one.slice(first, ROWS) for one in whole) for first in range(0, count, ROWS)
+        )
         read = 0
-        for first in range(0, count, ROWS):
-            for batch in call.eval(whole.slice(first, ROWS)):
-                assert batch.column("reason").null_count == batch.num_rows
-                read += batch.num_rows
+        for batch in spark_cdc_qlik_message(batches):
+            assert batch.field("reason").null_count == len(batch)
+            read += len(batch)
         return read
 
     parsed = {SCHEMA_ID: fastavro.parse_schema(json.loads(text_of_schema))}

@@ -23,11 +23,6 @@ def forget_fingerprint(model: str) -> str:
     return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.definition' = '')"
 
 
-def built_with_function(model: str, function: str) -> str:
-    """Make a model look as if it had been built with a Python function."""
-    return f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.functions' = '{function}')"
-
-
 def properties(place: Place, model: str) -> dict[str, str]:
     return dict(place.sql(f"show tblproperties {{schema}}.{model}"))
 

@@ -30,7 +30,7 @@ SCENARIOS = [
 SLOW = (
     *("quarantine_of", "files_of_others", "unlisted", "other_type", "failed_edit", "other_part"),
     *("without_dependencies", "two_inputs", "routed_log", "kept_landing", "log_built_again"),
-    *("empty_text", "functions", "one_commit", "looked_up"),
+    *("empty_text", "one_commit", "looked_up"),
 )
 
 

@@ -369,14 +369,15 @@ def test_newer_spark_takes_newer_java(
 def test_functions_that_this_spark_lacks_are_left_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Spark 4.0 has no Arrow table functions."""
+    """Spark 4.0 has no Arrow functions; there messages are read with pandas."""
     registered: list[str] = []
     register = SimpleNamespace(register=lambda name, function: registered.append(name))
     monkeypatch.delattr("pyspark.sql.functions.arrow_udtf")
+    monkeypatch.delattr("pyspark.sql.functions.arrow_udf")
     monkeypatch.setattr(executors, "ship", lambda spark: None)
     spark: Any = mock.MagicMock(udf=register, udtf=register)
     functions.register(spark)
-    assert registered == ["spark_cdc_version"]
+    assert registered == ["spark_cdc_version", "spark_cdc_qlik_message"]
     [line] = caplog.messages
     assert line.startswith("left out, for they need Spark 4.1 or newer: spark_cdc_gbase_stretches,")
 

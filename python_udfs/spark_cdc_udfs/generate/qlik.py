@@ -189,9 +189,10 @@ def avro_as_json(value: bytes) -> str:
     """Give the JSON message with the content of an Avro message. Raises ValueError."""
     import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 
-    from spark_cdc_udfs.qlik import Decoder
+    from spark_cdc_udfs.qlik.messages import Decoder
+    from spark_cdc_udfs.qlik.versions import Known
 
-    for batch in Decoder().decode(pa.array([value], pa.binary()), pa.nulls(1, pa.int64())):
+    for batch in Decoder(Known()).decode(pa.array([value], pa.binary()), pa.nulls(1, pa.int64())):
         text: str | None = batch.column("json")[0].as_py()
         if text is not None:
             return text

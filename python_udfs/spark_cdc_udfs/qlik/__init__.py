@@ -1,25 +1,14 @@
-"""Avro messages of Qlik Replicate: bytes in, the JSON messages of the same content out.
+"""Messages of Qlik Replicate: Kafka records in, columns out.
 
-- `Decoder` does all of it, for batches of messages;
-- `parse_schema` reads the text of an Avro schema;
-- `read` reads values of many messages at once, with a `Cursor`;
+- `parsing` reads one record; `strict` is its JSON, `metadata` what a metadata message describes;
+- `versions` knows the tables and versions of a topic;
+- `messages` decodes batches of Avro messages to the JSON messages of the same content, with
+  `envelope`, `batch`, `columns`, `single`, `cursor`, `texts`, `schema` and `types`;
 - `functions` has the function that Spark SQL calls.
 """
 
 from spark_cdc_udfs.qlik.columns import read
 from spark_cdc_udfs.qlik.cursor import Cursor, Failures
-from spark_cdc_udfs.qlik.messages import Decoder
 from spark_cdc_udfs.qlik.schema import Schema, SchemaError, parse_schema
-from spark_cdc_udfs.qlik.versions import Version, Versions
 
-__all__ = [
-    "Cursor",
-    "Decoder",
-    "Failures",
-    "Schema",
-    "SchemaError",
-    "Version",
-    "Versions",
-    "parse_schema",
-    "read",
-]
+__all__ = ["Cursor", "Failures", "Schema", "SchemaError", "parse_schema", "read"]

@@ -1,98 +1,144 @@
-"""The function that Spark SQL calls to read Avro messages of Qlik Replicate: a table function over
-Arrow batches."""
+"""The function that Spark SQL calls to read messages of Qlik Replicate, in JSON and in Avro."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]  # it ships no types
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
 
+from spark_cdc_udfs.arrays import Bools
 from spark_cdc_udfs.qlik.messages import Decoder
+from spark_cdc_udfs.qlik.parsing import (
+    Avro,
+    Parsed,
+    Record,
+    is_avro,
+    is_avro_data,
+    parse,
+    refused,
+)
+from spark_cdc_udfs.qlik.versions import Known, lower, version_of
+
+BYTES_TOGETHER = 2**23  # of records that are read at once
+
+# What each field of the result is in SQL; all others are texts.
+TYPES = {
+    **dict.fromkeys(("names", "texts", "before_names", "before_texts"), "array<string>"),
+    **{"bit_names": "array<string>", "nested": "array<int>", "before_nested": "array<int>"},
+    "has_version": "boolean",
+}
+ARROW = {
+    "array<string>": pa.list_(pa.string()),
+    "array<int>": pa.list_(pa.int32()),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+}
+ARGUMENTS = (pa.binary(), pa.binary(), pa.binary(), pa.int64(), pa.string(), pa.string())
+COLUMNS = {name: TYPES.get(name, "string") for name in Parsed._fields}
+FIELDS = [pa.field(name, ARROW[type_]) for name, type_ in COLUMNS.items()]
 
 
-class QlikAvroMessages:
-    """Turn Avro messages into the JSON messages of the same content.
+def spark_cdc_qlik_message(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+    """Read the messages of a partition: arrays of Kafka records in, structs of `Parsed` out.
 
-    The rows of the input are in this order. First come the schema versions (role `schema`), each
-    with `schema_id`, `data_schema`, `source_schema`, `source_table` string, `table_version` bigint
-    and `written_at` timestamp: all of those that the messages may need. Then come the messages
-    (role `message`) with their `record`, of which `value` is read, and `first_timestamp`, the time
-    of the first delivery. All rows have all of these columns; other columns are not read. Schemas
-    are kept until the end. Of messages about 8 MiB at once are decoded, and nothing of them is
-    kept.
+    The arguments in SQL:
 
-    Each message gives one row, in the order of the input, with its `record` as it was given:
+    - `value`, `key` and `topic`, binary;
+    - `at`, bigint: the Kafka timestamp in microseconds; of Avro messages that of the first delivery
+      of the same bytes;
+    - `options`, string, an object as JSON: `tables`, tables that are known without versions, as
+      lists of schema and name; `little`: masks in Avro are little-endian; `is_text`: the values
+      landed as text, so Avro messages are `avro_unsupported`; `only_metadata`: data messages are
+      not looked into;
+    - `versions`, string: the rows of `qlik_schema_versions` as JSON, with `written_at` in
+      microseconds. Null without metadata.
 
-    - `json`: the message, NULL if it cannot be read, or for a NULL value;
-    - `reason` and `detail`: why it cannot be read. `bad_message`: neither `atMSG` nor a registry
-      frame. `bad_avro`: the envelope or the record does not fit, or the schema is none; `detail`
-      names the field. `bad_metadata`: the same for the record of a metadata message, or it brings
-      no schema. `unknown_schema`: no version has the id. `unknown_message_type`;
-    - `message_type`: `DT`, `MD`, or what an envelope has instead; a frame is `DT`;
-    - `message_id`: `messageSchemaId` if it is not empty, or the number of a frame;
-    - `namespace`: that of the schema's record, NULL without one;
-    - `field_names`: the names of the fields of its record `data`, in order, NULL without one.
-
-    The JSON is always an envelope without `messageSchema`: `{"magic":"atMSG","type":"DT",
-    "headers":null,"messageSchemaId":"18","message":{...}}`. That of a frame has the frame's number
-    as `messageSchemaId`. Members are in the order of the writer's schema. Their values:
-
-    - int, long: a number. float, double: a number, the shortest that reads back as the same double;
-      `"NaN"`, `"Infinity"`, `"-Infinity"`;
-    - boolean, null, string, array, map, record as in JSON; enum: its symbol;
-    - bytes, fixed: hex digits in upper case, two for each byte;
-    - decimal: text with all digits, `"-1.05"`, and as many behind the point as its scale;
-    - date `"2022-03-15"`, time `"08:15:02.000000"`, timestamp in UTC, or local,
-      `"2022-03-15 08:15:02.000000"`. A number that is none in the years 1 to 9999, or on one day,
-      is written in words that no cast reads: `"2932897 days since 1970-01-01"`. Other logical types
-      are ignored, nanoseconds too.
-
-    The schema of a message is its `messageSchema`, else the `data_schema` of its version: section
-    3, rules 4 and 11 of the format's reference. If versions of one id have several schemas, those
-    of the message's table count; it is named by the members `schema` and `table`, else by the
-    namespace, never by a Kafka key or topic. Of them it is the latest one not after
-    `first_timestamp`, or if there is none the earliest. Metadata messages have their own schema.
-
-    The number of a frame and decimals are big-endian, floats are little-endian, other numbers are
-    zigzag varints.
+    `options` and `versions` are read in the first record of a partition. A record gives one struct,
+    and no record stops the others. About 8 MiB at once are read, and nothing of them is kept.
     """
+    reader: Reader | None = None
+    for value, key, topic, at, options, versions in batches:
+        if reader is None:
+            reader = Reader(options[0].as_py(), versions[0].as_py())
+        yield from reader.read(value, key, topic, at)
 
-    RECORD = (
-        "struct<value: binary, key: string, topic: string, partition: int, `offset`: bigint,"
-        " timestamp: timestamp, raw: string>"
+
+def message_frames(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
+    """Do the same with series and frames, for a Spark without Arrow functions."""
+    arrays = (
+        tuple(pa.array(one, type_) for one, type_ in zip(batch, ARGUMENTS, strict=True))
+        for batch in batches
     )
-    TYPE = (
-        f"record {RECORD}, json string, reason string, detail string, message_type string,"
-        " message_id string, namespace string, field_names array<string>"
-    )
+    for structs in spark_cdc_qlik_message(arrays):
+        yield pa.Table.from_arrays(structs.flatten(), names=Parsed._fields).to_pandas()
 
-    def __init__(self) -> None:
-        self._decoder = Decoder()
 
-    def eval(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take the next rows."""
-        schemas = _those(batch, "schema")
-        if schemas.num_rows:
-            self._decoder.versions.add(schemas)
-        messages = _those(batch, "message")
-        if not messages.num_rows:
+class Reader:
+    """Reads batches of records. `options` and `versions` are those of the function."""
+
+    def __init__(self, options: str, versions: str | None) -> None:
+        given = json.loads(options)
+        rows = json.loads(versions) if versions is not None else ()
+        tables = [(lower(schema), name.lower()) for schema, name in given.get("tables", ())]
+        self._known = Known(map(version_of, rows), versions is not None, tables)
+        self._is_text = given.get("is_text", False)
+        self._only_metadata = given.get("only_metadata", False)
+        self._little = given.get("little", False)
+        self._decoder = Decoder(self._known)
+
+    def read(self, value: Any, key: Any, topic: Any, at: Any) -> Iterator[Any]:
+        """Read arrays (m,); give struct arrays with m rows in all, in their order."""
+        parts = np.cumsum(_sizes(value) + _sizes(key)) // BYTES_TOGETHER
+        ends = [*(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(value)]
+        for first, end in zip([0, *ends], ends, strict=False):
+            if first < end:
+                yield self._read(
+                    *(one.slice(first, end - first) for one in (value, key, topic, at))
+                )
+
+    def _read(self, value: Any, key: Any, topic: Any, at: Any) -> Any:
+        columns = [one.to_pylist() for one in (value, key, topic, at)]
+        records = [Record(*one) for one in zip(*columns, strict=True)]
+        is_avro = np.array([self._is_read_as_avro(one.value) for one in records], dtype=np.bool_)
+        avro = self._avro(value, at, is_avro)
+        rows = [
+            self._parsed(record, next(avro) if is_it else None)
+            for record, is_it in zip(records, is_avro.tolist(), strict=True)
+        ]
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(zip(*rows, strict=True), FIELDS, strict=True)
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=FIELDS)
+
+    def _is_read_as_avro(self, value: bytes | None) -> bool:
+        if value is None or self._is_text or not is_avro(value):
+            return False
+        return not (self._only_metadata and is_avro_data(value))
+
+    def _parsed(self, record: Record, avro: Avro | Parsed | None) -> Parsed:
+        if isinstance(avro, Parsed):
+            return avro
+        return parse(record, self._known, avro, self._little, self._only_metadata)
+
+    def _avro(self, value: Any, at: Any, which: Bools) -> Iterator[Avro | Parsed]:
+        """Give the Avro messages of a batch as JSON, or what is wrong with each."""
+        places = pa.array(np.flatnonzero(which))
+        if not len(places):
             return
-        at = messages.column("first_timestamp").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-        records, done = messages.column("record"), 0
-        for decoded in self._decoder.decode(pc.struct_field(records, "value"), at):
-            some = records.slice(done, decoded.num_rows)
-            done += decoded.num_rows
-            yield _batch(some, decoded)
+        for batch in self._decoder.decode(value.take(places), at.take(places)):
+            for row in batch.to_pylist():
+                if row["json"] is None:
+                    yield refused(row["reason"], row["detail"])
+                else:
+                    yield Avro(row["json"], row["namespace"], row["field_names"])
 
 
-def _those(batch: pa.RecordBatch, role: str) -> pa.RecordBatch:
-    """Give the rows with a role."""
-    is_one = pc.equal(batch.column("role"), role)
-    return batch if is_one.true_count == batch.num_rows else batch.filter(is_one)
-
-
-def _batch(records: Any, decoded: pa.RecordBatch) -> pa.RecordBatch:
-    names = ["record", *decoded.schema.names]
-    return pa.RecordBatch.from_arrays([records, *decoded.columns], names)
+def _sizes(values: Any) -> Any:
+    """Give the bytes of each value (m,)."""
+    return pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)

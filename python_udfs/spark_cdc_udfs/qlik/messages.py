@@ -16,7 +16,7 @@ from spark_cdc_udfs.arrays import Bools, Ints, contents
 from spark_cdc_udfs.qlik.batch import BAD_METADATA, UNKNOWN_SCHEMA, Batch, groups
 from spark_cdc_udfs.qlik.cursor import Failures
 from spark_cdc_udfs.qlik.schema import Schema, SchemaError, parse_schema
-from spark_cdc_udfs.qlik.versions import Version, Versions, latest, lower, tables_of
+from spark_cdc_udfs.qlik.versions import Known, TableName, Version, is_same, latest, lower
 
 BYTES_TOGETHER = 2**23  # of values that are decoded at once
 TEXT_TOGETHER = 2**27  # of the names in their JSON text
@@ -44,10 +44,10 @@ class Schemas:
 
 
 class Decoder:
-    """Decodes batches of messages. `versions` are the known ones."""
+    """Decodes batches of messages. `known` has the versions of their schemas."""
 
-    def __init__(self) -> None:
-        self.versions = Versions()
+    def __init__(self, known: Known) -> None:
+        self._known = known
         self._schemas = Schemas()
 
     def decode(self, values: Any, timestamps: Any) -> Iterator[pa.RecordBatch]:
@@ -96,7 +96,7 @@ class Decoder:
         without = rest & ids.is_null().to_numpy(False)
         batch.refuse(without, UNKNOWN_SCHEMA, "neither a schema nor the id of one")
         for schema_id, rows in groups(ids, rest & ~without):
-            versions = self.versions.with_id(schema_id)
+            versions = self._known.with_id(schema_id)
             if not versions:
                 batch.refuse(rows, UNKNOWN_SCHEMA, f"no schema with the id {schema_id[:80]}")
             for text, some in self._chosen(batch, versions, rows, timestamps):
@@ -117,35 +117,30 @@ class Decoder:
         if len({one.data_schema for one in versions}) <= 1:
             yield from ((one.data_schema, rows) for one in versions[:1])
             return
-        tables = tables_of(versions)
-        for schema, table in tables:
-            own = [one for one in versions if one.is_of(schema, table)]
+        tables = dict.fromkeys(one.table for one in versions if one.table[1] is not None)
+        for table in tables:
+            own = [one for one in versions if is_same(one.table, table)]
             if len(tables) == 1:
                 versions = own
                 continue
             for text, some in _latest(own, rows, timestamps):
-                there = some[self._is_of(batch, text, some, schema, table)]
+                there = some[self._is_of(batch, text, some, table)]
                 rows = np.setdiff1d(rows, there)
                 if len(there):
                     yield text, there
         yield from _latest(versions, rows, timestamps)
 
-    def _is_of(
-        self, batch: Batch, text: str | None, rows: Ints, schema: str | None, table: str
-    ) -> Bools:
+    def _is_of(self, batch: Batch, text: str | None, rows: Ints, table: TableName) -> Bools:
         """Say which messages can be read with a schema, and then name this table."""
         parsed = self._schemas.parsed(text) if text is not None else None
         if not isinstance(parsed, Schema):
             return np.zeros(len(rows), dtype=np.bool_)
         failures = Failures(len(batch.reasons))
         written = batch.column(parsed, rows, failures).written(len(rows)).to_pylist()
-        namespace = f".{lower(parsed.namespace)}"
-        ends = namespace.endswith(f".{table}" if schema is None else f".{schema}.{table}")
+        end = ".".join(name for name in ("", *table) if name is not None)
+        ends = f".{lower(parsed.namespace)}".endswith(end)
         names = [_named(one) for one in written]
-        is_it = [
-            ends if name is None else name == table and (None in (schema, of) or of == schema)
-            for of, name in names
-        ]
+        is_it = [ends if name[1] is None else is_same(name, table) for name in names]
         return np.array(is_it, dtype=np.bool_) & ~failures.failed[rows]
 
 
@@ -155,11 +150,12 @@ def _latest(
     """Choose the version of each message by its time; give the schemas with their messages."""
     found: dict[str | None, list[int]] = {}
     for row, at in zip(rows.tolist(), timestamps.take(pa.array(rows)).to_pylist(), strict=True):
-        found.setdefault(latest(versions, at).data_schema, []).append(row)
+        version = latest(versions, at)
+        found.setdefault(version and version.data_schema, []).append(row)
     return [(text, np.array(some, dtype=np.int64)) for text, some in found.items()]
 
 
-def _named(written: str | None) -> tuple[str | None, str | None]:
+def _named(written: str | None) -> TableName:
     """Give the members `schema` and `table` of a message, in lower case."""
     content = json.loads(written) if written else None
     if not isinstance(content, dict):

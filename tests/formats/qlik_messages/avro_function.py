@@ -1,71 +1,49 @@
-"""The Python function for Avro messages: called as Spark calls it, or by the reference."""
+"""The decoder of Avro messages, called as the Python function does it, or by the reference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
 from kit.values import Malformed
-from spark_cdc_udfs.qlik.functions import QlikAvroMessages
+from spark_cdc_udfs.qlik.messages import Decoder
+from spark_cdc_udfs.qlik.versions import Known, version_of
 
 from formats.qlik_messages import versions
 from formats.qlik_messages.versions import Message, Version
 
 Row = dict[str, Any]
-
-COLUMNS = pa.schema(
-    [
-        ("role", pa.string()),
-        ("schema_id", pa.string()),
-        ("data_schema", pa.string()),
-        ("source_schema", pa.string()),
-        ("source_table", pa.string()),
-        ("table_version", pa.int64()),
-        ("written_at", pa.timestamp("us", "UTC")),
-        ("record", pa.struct([("value", pa.binary()), ("offset", pa.int64())])),
-        ("first_timestamp", pa.timestamp("us", "UTC")),
-        ("bucket", pa.int32()),
-    ]
-)
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def schema_rows(known: Iterable[Version]) -> Iterator[Row]:
-    names = ("schema_id", "data_schema", "source_schema", "source_table", "table_version")
-    for version in known:
-        row = {name: getattr(version, name) for name in names}
-        yield row | {"role": "schema", "written_at": version.written_at}
-
-
-def message_rows(values: Iterable[bytes | None], at: datetime | None = None) -> list[Row]:
-    return [
-        {
-            "role": "message",
-            "record": {"value": value, "offset": number},
-            "first_timestamp": at,
-        }
-        for number, value in enumerate(values)
-    ]
+def version_row(version: Version) -> Row:
+    """A version as the function takes it: its time in microseconds."""
+    at = version.written_at
+    columns = [{"name": one.name, "ordinal": one.ordinal} for one in version.columns]
+    micros = None if at is None else (at - EPOCH) // timedelta(microseconds=1)
+    return asdict(version) | {"written_at": micros, "columns": columns}
 
 
 class Called:
-    """A call of the function: batches of rows, in their order."""
+    """A decoder of Avro messages that knows some versions: batches of them, in their order."""
 
     def __init__(self, known: Iterable[Version] = ()) -> None:
-        self._function = QlikAvroMessages()
-        self.eval(list(schema_rows(known)))
+        self._decoder = Decoder(Known(map(version_of, map(version_row, known)), True))
 
-    def eval(self, rows: Sequence[Row]) -> list[Row]:
-        batch = pa.RecordBatch.from_pylist(list(rows), schema=COLUMNS)
-        found = [row for some in self._function.eval(batch) for row in some.to_pylist()]
-        return [row | {"number": row.pop("record")["offset"]} for row in found]
+    def eval(self, values: Sequence[bytes | None], at: datetime | None = None) -> list[Row]:
+        micros = None if at is None else (at - EPOCH) // timedelta(microseconds=1)
+        times = pa.array([micros] * len(values), pa.int64())
+        batches = self._decoder.decode(pa.array(values, pa.binary()), times)
+        found = [row for some in batches for row in some.to_pylist()]
+        return [row | {"number": number} for number, row in enumerate(found)]
 
 
 def called(values: Iterable[bytes | None], known: Iterable[Version] = ()) -> list[Row]:
     """The rows of messages in one batch."""
-    return Called(known).eval(message_rows(values))
+    return Called(known).eval(list(values))
 
 
 class Opened:
@@ -78,7 +56,7 @@ class Opened:
         known = tuple(rows)
         if known not in self._calls:
             self._calls[known] = Called(known)
-        (found,) = self._calls[known].eval(message_rows([value], at))
+        (found,) = self._calls[known].eval([value], at)
         if found["reason"] is not None:
             raise Malformed(found["reason"])
         message = versions.open_message(found["json"].encode())

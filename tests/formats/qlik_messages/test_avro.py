@@ -17,7 +17,7 @@ from simulation import database
 from spark_cdc_udfs.qlik import messages
 
 from formats.qlik_messages import avro, avro_function, reference, writer
-from formats.qlik_messages.avro_function import Called, Row, called, message_rows
+from formats.qlik_messages.avro_function import Called, Row, called
 from formats.qlik_messages.hostile_avro import mutated
 from formats.qlik_messages.strict_json import exact
 from formats.qlik_messages.versions import (
@@ -97,7 +97,7 @@ def test_messages_in_a_batch_are_read_as_each_alone() -> None:
     values = [record["value"] for record in records]
     together = called(values, known)
     call = Called(known)
-    alone = [row for value in values for row in call.eval(message_rows([value]))]
+    alone = [row for value in values for row in call.eval([value])]
     assert together == [row | {"number": number} for number, row in enumerate(alone)]
     assert {row["message_type"] for row in together} == {"DT", "MD", None}
     assert {row["reason"] for row in together} == {None}
@@ -232,7 +232,7 @@ def test_the_version_is_chosen_by_time() -> None:
         call = Called(order)
         for minutes, name in times.items():
             at = None if minutes is None else AT + timedelta(minutes=minutes)
-            (row,) = call.eval(message_rows([message(7)], at))
+            (row,) = call.eval([message(7)], at)
             assert row["field_names"][0] == name
 
 

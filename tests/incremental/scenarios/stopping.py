@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from incremental import inside
 from incremental.scenario import (
     CURRENT,
     RAW_COLUMNS,
@@ -147,23 +146,4 @@ PROMISES = Scenario(
     ),
 )
 
-# What a Python function gave would be removed by a run without it.
-FUNCTIONS = Scenario(
-    "functions",
-    models={"changes": decoded()},
-    steps=(
-        Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
-        Step(
-            land=(
-                inside.built_with_function("changes", "decode_it"),
-                land("raw", (2, "I", 2, "second", "a", 1)),
-            ),
-            fails={"changes": "was built with the function decode_it"},
-            rows={"changes": [(1, "first")]},
-        ),
-        Step(full_refresh=True, rows={"changes": [(1, "first"), (2, "second")]}),
-        Step(rows={"changes": [(1, "first"), (2, "second")]}),
-    ),
-)
-
-SCENARIOS = (EMPTY_TEXT, PROMISES, FUNCTIONS)
+SCENARIOS = (EMPTY_TEXT, PROMISES)
