@@ -165,7 +165,9 @@ def _parsed(
             raise NoJson
         kind = text_of(member(content, names, "type"))
         if kind not in ("DT", "MD"):
-            raise Refused("unknown_message_type", f"type is {'NULL' if kind is None else kind}")
+            raise Refused(
+                "unknown_message_type", f"type is {'NULL' if kind is None else kind[:100]}"
+            )
         is_metadata, inner = kind == "MD", message
         if not is_metadata:
             schema_id = text_of(member(content, names, "messageSchemaId")) or None
@@ -214,12 +216,14 @@ def _data(
     change_seq = header.get("changeSequence")
     try:
         if operation is None:
-            raise Refused("unknown_operation", f"operation is {header.get('operation') or 'NULL'}")
+            shown = header.get("operation")
+            detail = f"operation is {'NULL' if shown is None else shown[:100]}"
+            raise Refused("unknown_operation", detail)
         if image is None:
             _refuse_without_image(names)
         if operation != "load" and not _is_sequence(change_seq):
-            shown = "NULL" if change_seq is None else change_seq[:100]
-            raise Refused("bad_change_seq", f"changeSequence is {shown}")
+            detail = f"changeSequence is {'NULL' if change_seq is None else change_seq[:100]}"
+            raise Refused("bad_change_seq", detail)
         changed, carried = _masks(headers, told, operation, avro is not None and little)
         has_mask = changed is not None or carried is not None
         version = _version(record, known, table, schema_id, message_id, has_mask, avro, image or {})
