@@ -166,7 +166,7 @@ class Blocks:
 
     ``rows(number)``: the good rows of a block, a thousand or more. Rows of two blocks do not matter
     for each other. ``columns``, ``arguments``, ``lookups``: as in :class:`Case`. ``odd``: hostile
-    values of the format's own, by column. ``stops``: values that still stop a run, by column.
+    values of the format's own, by column. ``spared``: values that no hostile row has, by column.
     ``is_stream``: whether raw rows are pieces of a stream. Then an entry in quarantine is no raw
     row, and what is bad may depend on the order of arrival.
     """
@@ -176,7 +176,7 @@ class Blocks:
     rows: Callable[[int], Sequence[Row]]
     lookups: Mapping[str, Relation] = field(default_factory=dict)
     odd: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    stops: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    spared: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     is_stream: bool = False
 
 
