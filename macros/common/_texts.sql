@@ -23,6 +23,12 @@
     {{ return("translate(base64(" ~ expression ~ "), concat(chr(13), chr(10)), '')") }}
 {%- endmacro -%}
 
+{#- The beginning of a text, for `detail`. Bytes that are no UTF-8 become U+FFFD: after half of a character, `left` would
+    read on after the end of the text. -#}
+{%- macro _shown(text) -%}
+left(make_valid_utf8({{ text }}), 100)
+{%- endmacro -%}
+
 {#- The `detail` of a bad_value: the column and the value of the first bad value, and how many there are. `values` is a list
     of {`name`, `type`, `is_bad`: SQL, `text`: SQL}. Spark evaluates it outside of its generated code. -#}
 {%- macro _bad_value_detail(values) -%}
@@ -46,7 +52,7 @@ get(
         bad -> concat(
             bad[0].name,
             ': \'',
-            left(bad[0].value, 100),
+            {{ spark_cdc._shown('bad[0].value') }},
             if(length(bad[0].value) > 100, '...', ''),
             '\' is no ',
             bad[0].type,

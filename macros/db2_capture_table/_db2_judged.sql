@@ -96,9 +96,9 @@ case cdc_reason
     when 'bad_sequence'
         then concat(
             {{ spark_cdc._literal(commitseq ~ ' is ') }},
-            coalesce(left(cdc_commitseq_as_written, 100), 'NULL'),
+            coalesce({{ spark_cdc._shown('cdc_commitseq_as_written') }}, 'NULL'),
             {{ spark_cdc._literal(', ' ~ intentseq ~ ' is ') }},
-            coalesce(left(cdc_intentseq_as_written, 100), 'NULL')
+            coalesce({{ spark_cdc._shown('cdc_intentseq_as_written') }}, 'NULL')
         )
     when 'unknown_operation' then concat({{ spark_cdc._literal(spec.headers.OPERATION ~ ' is ') }}, coalesce(cdc_operation, 'NULL'))
     when 'null_key' then concat(cdc_null_keys, ' of the key is NULL')

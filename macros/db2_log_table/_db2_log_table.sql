@@ -183,7 +183,7 @@ deliveries as (
         }) -%}
     {%- endfor -%}
 case cdc_reason
-    when 'unknown_operation' then concat('OPERATION is ', coalesce(left(cdc_logged[0], 100), 'NULL'))
+    when 'unknown_operation' then concat('OPERATION is ', coalesce({{ spark_cdc._shown('cdc_logged[0]') }}, 'NULL'))
     when 'null_key'
         then case
             {{ null_keys | join('\n') | indent(12) }}

@@ -2,17 +2,25 @@
     documents. The macros here pass rows to them, and turn their values into columns. In their names a stretch is a segment
     of a capture, and a bucket is a shard. -#}
 
+{#- The id of a capture as text; NULL for bytes that are no UTF-8, which no Python function can read. -#}
+{%- macro _gbase_capture_id(column) -%}
+try_validate_utf8(cast({{ column }} as string))
+{%- endmacro -%}
+
 {#- CTEs from the chunks to `decoded`, the rows of spark_cdc_gbase_changes. With `spec.state`, a relation of such rows,
     parsing continues from that state. -#}
 {%- macro _gbase_decoded(spec) -%}
 with raw as (
     select
-        cast(capture_id as string) as capture_id,
+        {{ spark_cdc._gbase_capture_id('capture_id') }} as capture_id,
         cast(chunk_number as bigint) as chunk_number,
         payload,
         xxhash64(payload) as payload_hash
     from {{ spec.relation }}
-    where capture_id is not null and chunk_number is not null and length(payload) > 0
+    where
+        {{ spark_cdc._gbase_capture_id('capture_id') }} is not null
+        and chunk_number is not null
+        and length(payload) > 0
 ),
 
 chunks as (

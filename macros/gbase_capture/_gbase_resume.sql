@@ -97,7 +97,7 @@ select
     count(*) as chunk_offset
 from (
     select
-        cast(capture_id as string) as capture_id,
+        {{ spark_cdc._gbase_capture_id('capture_id') }} as capture_id,
         cast(chunk_number as bigint) as chunk_number
     from {{ rows }}
 ) as rows_read
@@ -114,11 +114,14 @@ group by capture_id
 {%- macro _gbase_breaks(spec) -%}
 with new_rows as (
     select
-        cast(capture_id as string) as capture_id,
+        {{ spark_cdc._gbase_capture_id('capture_id') }} as capture_id,
         min(cast(chunk_number as bigint)) as first_chunk
     from {{ spec.relation }}
-    where capture_id is not null and chunk_number is not null and length(payload) > 0
-    group by cast(capture_id as string)
+    where
+        {{ spark_cdc._gbase_capture_id('capture_id') }} is not null
+        and chunk_number is not null
+        and length(payload) > 0
+    group by {{ spark_cdc._gbase_capture_id('capture_id') }}
 ),
 
 rows_read as (

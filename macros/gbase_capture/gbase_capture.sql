@@ -83,10 +83,17 @@ union all
 select
     'gbase_capture' as cdc_source,
     'truncated_record' as reason,
-    'capture_id, chunk_number or payload is NULL' as detail,
+    case
+        when capture_id is null or chunk_number is null or payload is null
+            then 'capture_id, chunk_number or payload is NULL'
+        else 'capture_id is not UTF-8'
+    end as detail,
     cdc_raw as raw
 from deliveries
-where capture_id is null or chunk_number is null or payload is null
+where
+    {{ spark_cdc._gbase_capture_id('capture_id') }} is null
+    or chunk_number is null
+    or payload is null
 {%- endmacro -%}
 
 
@@ -108,7 +115,7 @@ reached as (
 
 long_items as (
     select * from items
-    where end_chunk > chunk + 1
+    where end_chunk > try_add(chunk, 1)
 ),
 
 between_ends as (
@@ -127,7 +134,7 @@ between_ends as (
 
 judged_chunks as (
     select
-        chunks_there.capture_id is null
+        {{ spark_cdc._gbase_capture_id('chunks_there.capture_id') }} is null
         or chunks_there.chunk_number is null
         or chunks_there.payload is null
         or coalesce(reached.is_refused, false)

@@ -160,7 +160,7 @@ examples as (
 examples_of_tables as (
     select
         table_name,
-        array_sort(collect_list(struct(reason, detail, left(raw, {{ spark_cdc._health_raw_length() }}) as raw))) as examples
+        array_sort(collect_list(struct(reason, detail, left(make_valid_utf8(raw), {{ spark_cdc._health_raw_length() }}) as raw))) as examples
     from examples
     group by table_name
 ),

@@ -53,7 +53,7 @@ judged as (
     {%- for name in spec.key -%}
         {%- do bad_keys.append(
             'when cdc_key.' ~ spark_cdc._quote(name) ~ ' is null\n    then ' ~ spark_cdc._call('concat', [
-                "'table_key is '", 'left(cdc_object, 100)', spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name])
+                "'table_key is '", spark_cdc._shown('cdc_object'), spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name])
             ]) | indent(4)
         ) -%}
     {%- endfor -%}
@@ -64,9 +64,9 @@ case cdc_reason
     when 'unknown_operation' then concat('event_type is ', coalesce(cdc_event_type_as_logged, 'NULL'))
     when 'null_event_time' then 'event_time is NULL'
     when 'bad_event_time' then concat('event_time is ', cdc_event_time_as_logged)
-    when 'malformed_table_key' then concat('table_key is ', coalesce(left(cdc_object, 100), 'NULL'))
+    when 'malformed_table_key' then concat('table_key is ', coalesce({{ spark_cdc._shown('cdc_object') }}, 'NULL'))
     when 'key_mismatch'
-        then concat('table_key is ', left(cdc_object, 100), {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
+        then concat('table_key is ', {{ spark_cdc._shown('cdc_object') }}, {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
     when 'missing_column_name' then 'column_name is NULL or empty'
     when 'sequence_conflict' then concat('another row has record_id ', cdc_record_id)
     when 'no_snapshot' then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
@@ -78,7 +78,7 @@ case cdc_reason
                 then concat(
                     cdc_bad.name,
                     ': \'',
-                    left(cdc_bad.value, 100),
+                    {{ spark_cdc._shown('cdc_bad.value') }},
                     '\' in the snapshot is no ',
                     {{ spark_cdc._netiq_type_of(spec, 'cdc_bad.name') | indent(20) }}
                 )
@@ -86,7 +86,7 @@ case cdc_reason
             else concat(
                 cdc_column,
                 ': \'',
-                left(cdc_new_value, 100),
+                {{ spark_cdc._shown('cdc_new_value') }},
                 '\' is no ',
                 {{ spark_cdc._netiq_type_of(spec, 'cdc_column') | indent(16) }}
             )

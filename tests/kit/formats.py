@@ -161,6 +161,26 @@ class Deliveries:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Raw rows without end, for the law of a poisoned delivery.
+
+    ``rows(number)``: the good rows of a block, a thousand or more. Rows of two blocks do not matter
+    for each other. ``columns``, ``arguments``, ``lookups``: as in :class:`Case`. ``odd``: hostile
+    values of the format's own, by column. ``spared``: values that no hostile row has, by column.
+    ``is_stream``: whether raw rows are pieces of a stream. Then an entry in quarantine is no raw
+    row, and what is bad may depend on the order of arrival.
+    """
+
+    columns: Mapping[str, str]
+    arguments: str
+    rows: Callable[[int], Sequence[Row]]
+    lookups: Mapping[str, Relation] = field(default_factory=dict)
+    odd: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    spared: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    is_stream: bool = False
+
+
+@dataclass(frozen=True)
 class UnitTest:
     """A dbt unit test of a wrapper model. ``given``: SQL of the rows of each source table."""
 
@@ -177,6 +197,8 @@ class Format:
 
     ``cases(seed)``: workloads with every phenomenon of the format: whole, shuffled, repeated and
     malformed rows. ``deliveries(rng)``: the same in batches, with late and repeated rows.
+
+    ``blocks``: good rows that the law of a poisoned delivery spoils.
 
     ``declared``: relations for wrong calls, by name. They have declared columns with types (None:
     undeclared type), and none of them is in the warehouse. ``wrong_calls``: arguments of the
@@ -196,6 +218,7 @@ class Format:
     decoder: str
     cases: Callable[[int], Iterator[Case]]
     deliveries: Callable[[random.Random], Deliveries]
+    blocks: Callable[[], Blocks]
     declared: Mapping[str, Mapping[str, str | None]]
     call: str
     wrong_calls: Sequence[tuple[str, str]]

@@ -32,6 +32,7 @@ from spark_cdc_udfs.qlik.types import (
 MOST_CHARACTERS = 2**24  # of the text of a schema
 MOST_SIZE = 2**22  # of a value of nulls and empty texts, written as JSON
 MOST_DIGITS = 2000  # of a decimal
+MOST_SCALE = 38  # of a decimal, as of Spark's: a value of no byte has so many digits
 
 
 class SchemaError(ValueError):
@@ -218,7 +219,8 @@ class _Parser:
                 names.add(one["name"])
                 type_ = self.type_of(one["type"], namespace, depth + 1)
                 record.fields.append(Field(one["name"], written, type_))
-        record.extent = extent(record)
+        size, depth = extent(record)
+        record.extent = size + sum(_scale_of(one.type) for one in record.fields), depth
         return record
 
     def _enum(self, node: Mapping[str, Any], namespace: str, _: int) -> Type:
@@ -282,4 +284,13 @@ def _decimal(node: Mapping[str, Any], most: int | None) -> tuple[str, int]:
         return "", 0
     if precision > MOST_DIGITS:
         raise SchemaError(f"a decimal of {precision} digits")
+    if scale > MOST_SCALE:
+        raise SchemaError(f"a decimal with {scale} digits behind the point")
     return "decimal", scale
+
+
+def _scale_of(type_: Type) -> int:
+    """Give the digits behind the point of a decimal, or of the longest one of a union."""
+    if isinstance(type_, Union):
+        return max(map(_scale_of, type_.branches), default=0)
+    return type_.scale if isinstance(type_, (Primitive, Fixed)) else 0

@@ -26,9 +26,12 @@ from spark_cdc_udfs.qlik.types import (
     Union,
 )
 
-# The JSON text may have so many characters for each byte, and some more.
+# The JSON text may have so many characters for each byte, and some more. Of a long value it may
+# have fewer: most of it is the value's own texts, of which a byte is at most six characters.
 CHARACTERS_PER_BYTE = 64
 CHARACTERS = 2**12
+CHARACTERS_PER_BYTE_OF_LONG = 8
+CHARACTERS_OF_LONG = 2**24
 
 FLOATS = {"float": "<f", "double": "<d"}
 
@@ -42,7 +45,10 @@ class Reader:
 
     def __init__(self, data: bytes, at: int, end: int) -> None:
         self._data, self.at, self._end = data, at, end
-        self._room = CHARACTERS + CHARACTERS_PER_BYTE * (end - at)
+        self._room = min(
+            CHARACTERS + CHARACTERS_PER_BYTE * (end - at),
+            CHARACTERS_OF_LONG + CHARACTERS_PER_BYTE_OF_LONG * (end - at),
+        )
 
     def text(self, type_: Type, path: str, depth: int = 0) -> str:
         """Read a value. `path` names it in errors."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kit.formats import Case, Deliveries, Format, Relation
+from kit.formats import Blocks, Case, Deliveries, Format, Relation
 from kit.landing import batches
 from simulation import database
 
@@ -129,10 +129,43 @@ def deliveries(rng: random.Random) -> Deliveries:
     )
 
 
+def blocks() -> Blocks:
+    """CD tables whose sequences differ in one bit field, the number of a block; all is text."""
+    rng = random.Random("blocks")
+    workload = database.generate(NARROW, rng, 200, without=writer.NOT_CAPTURED)
+    made = writer.write(workload, rng, CHANGES)
+    sequences = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ")
+
+    def moved(row: writer.Row, number: int) -> writer.Row:
+        added = number << 88
+        return row | {
+            name: f"{int.from_bytes(row[name], 'big') + added:032x}" for name in sequences
+        }
+
+    odd = [
+        "0" * 31,
+        "0" * 33,
+        "x'00A1",
+        "A==",
+        "0x" + "F" * 32,
+        "Z" * 32,
+        "00:" * 16,
+        "=" * 100_000,
+    ]
+    return Blocks(
+        made.columns | dict.fromkeys(sequences, "string"),
+        made.arguments,
+        lambda number: [moved(row, number) for row in made.rows],
+        {"unit_of_work": Relation(made.uow_columns, made.unit_of_work)},
+        {**dict.fromkeys(sequences, odd), "IBMSNAP_OPERATION": ["i", "ID", "U", "D", "I"]},
+    )
+
+
 FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call=CALL,
     wrong_calls=WRONG_CALLS,

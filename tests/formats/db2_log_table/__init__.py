@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from kit.formats import Case, Deliveries, Format, Relation
+from kit.formats import Blocks, Case, Deliveries, Format, Relation
 from kit.landing import batches
 from simulation import database
 
@@ -88,10 +88,31 @@ def deliveries(rng: random.Random) -> Deliveries:
     )
 
 
+def blocks() -> Blocks:
+    """Logs whose keys end with the number of a block; `base` has the keys of the first one."""
+    rng = random.Random("blocks")
+    layout = Layout("string", "string", keys_as_text=True, base="text", columns=True)
+    workload = database.generate(PARTS, rng, 200, key_space=60, without=NOT_LOGGED)
+    log = writer.write(workload, rng, layout, Style())
+
+    def moved(row: Row, name: str, number: int) -> Row:
+        return row | {name: None if row[name] is None else f"{row[name]}~{number:03}"}
+
+    odd = ["2024-05-01-24.00.00.1", "2024-02-30-10.00.00", "2024-05-01-10.00", "99999-01-01"]
+    return Blocks(
+        log.columns,
+        log.arguments,
+        lambda number: [moved(row, "PK02", number) for row in log.rows],
+        {"base": Relation(log.base_columns, [moved(row, "part", 0) for row in log.base])},
+        {"TIME": odd, "OPERATION": ["3", "-1", "0.5", "1e0", "i", "II"], "PK01": ["1e4", "32768"]},
+    )
+
+
 FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call=CALL,
     wrong_calls=WRONG_CALLS,

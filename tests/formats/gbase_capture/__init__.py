@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Iterator
 from typing import Any
 
-from kit.formats import Case, Deliveries, Format, Relation, Row
+from kit.formats import Blocks, Case, Deliveries, Format, Relation, Row
 from simulation import database
 
 from formats.gbase_capture import vector_checks, vector_units, writer
@@ -68,6 +69,28 @@ def deliveries(rng: random.Random) -> Deliveries:
     )
 
 
+def blocks() -> Blocks:
+    """Sessions of several logs, each with positions of its own."""
+
+    def rows(number: int) -> list[Row]:
+        rng = random.Random(f"blocks {number}")
+        workload = database.generate(writer.TABLE, rng, transactions=360)
+        written = writer.write(workload, rng, 0, first=(number + 1) << 48)
+        return [row | {"capture_id": f"{number:03}{row['capture_id']}"} for row in written.rows]
+
+    sizes = (0, 2**31 - 1, 2**31, 2**32 - 1)
+    heads = [
+        struct.pack(">4I", size, size, 66, number) for size in sizes for number in (1, 40, 200)
+    ]
+    return Blocks(
+        writer.RAW_COLUMNS,
+        ARGUMENTS,
+        rows,
+        odd={"payload": [*heads, writer.schema_record(), b"\xff" * 300_000, heads[-1] * 10_000]},
+        is_stream=True,
+    )
+
+
 ACCOUNT = "columns={'id': 'int', 'name': 'string'}"
 
 DECLARED: dict[str, dict[str, str | None]] = {
@@ -111,6 +134,7 @@ FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call=f"chunks, 7, ['id'], {ACCOUNT}",
     wrong_calls=WRONG_CALLS,

@@ -486,11 +486,18 @@ def _chunk_of(place: int, ends: list[int]) -> int:
 
 
 def write(
-    workload: Workload, rng: random.Random, bad_records: int = 1, duplicates: float = 0.0
+    workload: Workload,
+    rng: random.Random,
+    bad_records: int = 1,
+    duplicates: float = 0.0,
+    first: int = _Log.sequence,
 ) -> Stream:
-    """The stream of a workload on :data:`TABLE`; ``bad_records`` of each kind."""
+    """The stream of a workload on :data:`TABLE`; ``bad_records`` of each kind.
+
+    ``first``: where the log begins.
+    """
     workload = held(workload)
-    log = _Log(rng, workload.table)
+    log = _Log(rng, workload.table, sequence=first)
     bad = list(BAD_RECORDS) * bad_records
     rng.shuffle(bad)
     log.write(workload, bad)

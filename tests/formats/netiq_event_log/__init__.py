@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 
-from kit.formats import Case, Deliveries, Format, Relation
+from kit.formats import Blocks, Case, Deliveries, Format, Relation
 from kit.landing import batches
 from simulation import database
 
@@ -141,10 +142,50 @@ def deliveries(rng: random.Random) -> Deliveries:
     )
 
 
+def blocks() -> Blocks:
+    """Logs whose ids, times and keys tell the number of a block."""
+    rng = random.Random("blocks")
+    workload = database.generate(ACCOUNTS, rng, 130, without=writer.NOT_LOGGED)
+    log = writer.write(workload, rng, TEXT, Style(query_back=0.2, both=0.2, odd_keys=0.0))
+    names = TEXT.names
+    identity, at, key = names["record_id"], names["event_time"], names["table_key"]
+
+    def moved(row: writer.Row, number: int) -> writer.Row:
+        added = number * 10**9
+        return row | {
+            identity: re.sub(r"\d+", lambda one: str(int(one[0]) + added), row[identity], count=1),
+            at: re.sub(r"\d{4}", lambda one: f"{int(one[0]) + 4 * number}", row[at], count=1),
+            key: re.sub(r"(?<=idu=)-?\d+", lambda one: f"{one[0]}{number:03}", row[key]),
+        }
+
+    keys = [
+        '"',
+        "idu=",
+        "=",
+        "+" * 100_000,
+        "idu=1+idu=1",
+        'idu="1',
+        "idu=1+branch=" + '\\"' * 50_000,
+    ]
+    odd = {
+        key: [*keys, "idu=1" + "+branch=x" * 20_000, "=+" * 100_000, 'branch="' + "\\" * 99_999],
+        identity: ["0", "-5", "7.5", "1" + "0" * 38],
+        names["event_type"]: ["0", "9", "1.5", "I"],
+        names["status"]: ["n", "NN", " N"],
+    }
+    return Blocks(
+        log.columns,
+        log.arguments,
+        lambda number: [moved(row, number) for row in log.rows],
+        odd=odd,
+    )
+
+
 FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call=CALL,
     wrong_calls=WRONG_CALLS,

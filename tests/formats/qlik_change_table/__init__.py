@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from kit.formats import Case, Deliveries, Format, Relation, raw_counts, without_metadata
+from kit.formats import Blocks, Case, Deliveries, Format, Relation, raw_counts, without_metadata
 from kit.landing import batches
 from simulation import database
 
@@ -398,10 +398,50 @@ WRONG_CALLS = [
     ("broken_name, ['id'], {'id': 'int'}", 'a line break in the name of the column "order\\nno"'),
 ]
 
+
+def blocks() -> Blocks:
+    """Change tables whose positions and transactions differ in one place, the number of a block."""
+    made = case(0, "blocks", database.ORDERS, Layout(), Delivery(shuffle=True), transactions=180)
+    raw = made.relations["raw"]
+
+    def moved(row: writer.Row, number: int) -> writer.Row:
+        sequence, transaction = row["header__change_seq"], row["header__transaction_id"]
+        return row | {
+            "header__change_seq": f"{sequence[:16]}{number:04}{sequence[20:]}",
+            "header__transaction_id": f"{number:04X}{transaction[4:]}",
+        }
+
+    sequence = raw.rows[0]["header__change_seq"]
+    odd = {
+        "header__change_seq": [
+            sequence[:-1],
+            f"{sequence}0",
+            f" {sequence}",
+            sequence[:20],
+            "9" * 35,
+        ],
+        "header__change_mask": [
+            "F" * 99_999,
+            "0x" + "0" * 100_000 + "1",
+            "FFF",
+            "x'F'",
+            "0x",
+            "1 1",
+        ],
+        "header__change_oper": ["i", "IU", "B", "D", "T"],
+        "header__operation": ["insert", "BEFOREIMAGE", "TRUNCATE", "DELETE"],
+    }
+    columns = {name: str(type_) for name, type_ in raw.columns.items()}
+    return Blocks(
+        columns, made.arguments, lambda number: [moved(row, number) for row in raw.rows], odd=odd
+    )
+
+
 FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call="ct, key=['id']",
     wrong_calls=WRONG_CALLS,

@@ -13,10 +13,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kit.formats import Case, Deliveries, Format, Relation
+from kit.formats import Blocks, Case, Deliveries, Format, Relation
 from simulation import database
 
-from formats.qlik_messages import avro, vector_checks, vector_units, writer
+from formats.qlik_messages import avro, hostile, vector_checks, vector_units, writer
+from formats.qlik_messages.message import dump
 from formats.qlik_messages.reference import Row
 from formats.qlik_messages.versions import TYPES, Versions, read_versions, version_of
 from formats.qlik_messages.writer import Log, Style, possible_bad
@@ -185,10 +186,41 @@ def deliveries(rng: random.Random) -> Deliveries:
     )
 
 
+def blocks() -> Blocks:
+    """Messages whose sequences, transactions and keys are numbered through all blocks."""
+
+    def message(place: int, rng: random.Random) -> Row:
+        sound, key = hostile.sound_message(place, rng)
+        return hostile.record(place, dump(sound).encode(), key, "all")
+
+    def rows(number: int) -> list[Row]:
+        rng = random.Random(f"blocks {number}")
+        first = 1200 * number + 3
+        return [message(place, rng) for place in range(first, first + 1000)]
+
+    some = hostile.hostile(2000)
+    # the sequences of these are of no block
+    values = [row["value"].replace(b"20240229081502", b"20240301081502") for row in some.rows]
+    record = avro.envelope(b"\x02\x80", schema='{"type":"record","name":"R","fields":[]}')
+    options = hostile.OPTIONS
+    return Blocks(
+        TYPES,
+        f"key={options.key}, columns={dict(options.columns)}, table='{options.table}',"
+        f" schema='{options.schema}', metadata={{metadata}}",
+        rows,
+        {"metadata": Relation(TYPES, some.metadata)},
+        {"value": [*values, record, record[:-1], record * 20_000, b"atMSG" + b"\xff" * 200_000]},
+        # The first still stops a run. The others are before the good rows, so a sound message there
+        # tells after which change their loads are.
+        spared={"offset": [-(2**63), -1, 0, None]},
+    )
+
+
 FORMAT = Format(
     decoder=DECODER,
     cases=cases,
     deliveries=deliveries,
+    blocks=blocks,
     declared=DECLARED,
     call=CALL,
     wrong_calls=WRONG_CALLS,

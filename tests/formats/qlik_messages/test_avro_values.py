@@ -484,6 +484,45 @@ def test_fields_without_bytes_are_not_expanded() -> None:
     assert set(decoded(items, [b"\x02\x00"])[1]) == {0}
 
 
+def of_decimals(count: int, scale: int) -> dict[str, Any]:
+    """A record of so many decimals."""
+    number = logical("bytes", "decimal", precision=2000, scale=scale)
+    fields = avro.as_fields({f"f{place}": number for place in range(count)})
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def test_digits_behind_the_point_count() -> None:
+    """A decimal of no byte is as long as its scale; more than Spark has is no schema.
+
+    A thousand of 2,000 digits each would make 2 MB of text out of a message of 1 KB.
+    """
+    schema = of_decimals(1000, 38)
+    (written,) = texts(schema, b"\0" * 1000)
+    assert str(written["f999"]) == "0." + "0" * 38
+    for wrapped in (schema, ["null", schema], {**schema, "fields": avro.as_fields({"r": schema})}):
+        wrapped = json.loads(json.dumps(wrapped).replace('"R"', '"S"', 1))
+        assert parse_schema(json.dumps(wrapped)).size > len(json.dumps(written)) / 2 > 20_000
+    optional = {**schema, "fields": [
+        {"name": one["name"], "type": ["null", one["type"]]} for one in schema["fields"]
+    ]}  # fmt: skip
+    assert parse_schema(json.dumps(optional)).size > 40_000
+    for scale in (39, 2000):
+        with pytest.raises(SchemaError, match=f"{scale} digits behind the point"):
+            parse_schema(json.dumps(of_decimals(1, scale)))
+
+
+def test_names_of_many_items_do_not_fill_the_memory() -> None:
+    """A long message gets no more text than a short one, but for its own bytes."""
+    fields = avro.as_fields({"x" * 2**18: "null"})
+    items = {"type": "array", "items": {"type": "record", "name": "R", "fields": fields}}
+    tracemalloc.start()
+    _, failed = decoded(items, [zigzag(2**40) + bytes(2**22)])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert failed == {0: "value[]: more values than bytes"}
+    assert peak < 100 * 2**20
+
+
 def test_deep_values() -> None:
     linked = {"type": "record", "name": "L", "fields": avro.as_fields({"n": ["null", "L"]})}
     assert not decoded(linked, [b"\x02" * 40 + b"\x00"])[1]
@@ -579,6 +618,9 @@ def test_names_are_of_their_namespace() -> None:
         '["int", {"type": "int"}]',
         '[{"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 1}]',
         '{"type": "bytes", "logicalType": "decimal", "precision": 2001}',
+        '{"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 39}',
+        '{"type": "fixed", "name": "F", "size": 99, "logicalType": "decimal", "precision": 50,'
+        ' "scale": 39}',
         "[" * 150 + '"int"' + "]" * 150,
         "[" * 100_000,
         '{"type":' * 150 + '"int"' + "}" * 150,
