@@ -27,9 +27,9 @@ from spark_cdc_udfs.server.java import find_java
 pytestmark = pytest.mark.server
 
 # Patterns that read only what another one has accepted: the parts of a key of NetIQ.
-AFTER_ANOTHER = (r"""([^=+"\\,;<>]++)=("[^"\\]*+(?:\\["\\][^"\\]*+)*+"|[^,;'+"=\\<>]*+)""",)
-# Expressions that are made of data: the end of a topic's name, and the shift of a mask.
-NO_CONSTANTS = {"cdc_end_of_topic", "shift"}
+AFTER_ANOTHER = {r"""([^=+"\\,;<>]++)=("[^"\\]*+(?:\\["\\][^"\\]*+)*+"|[^,;'+"=\\<>]*+)"""}
+# Expressions that are made of data: the shift of a mask.
+NO_CONSTANTS = {"shift"}
 
 FEW = (16, 24, 32, 40)  # signs, at which even steps that double with each sign come to an end
 MANY = 2_000
