@@ -16,74 +16,73 @@
 {%- endmacro -%}
 
 
-{#- A CTE, `aligned`: the texts of the columns in each image, and where their bits are. -#}
+{#- A CTE, `aligned`: of the columns in their order the texts in each image, and where their bits are. -#}
 {%- macro _qlik_aligned(spec) -%}
-    {%- set steps, bits = [], [] -%}
-    {%- set places, texts = {}, {} -%}
+    {%- set places = {} -%}
     {%- for image in ('', 'before_') -%}
-        {%- set in_image, there, of_columns, nested = [], [], [], [] -%}
-        {%- for name in spec.columns -%}
-            {%- set place = 'get(cdc_' ~ image ~ 'places, ' ~ loop.index0 ~ ')' -%}
-            {%- do in_image.append(spark_cdc._qlik_place_in('cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names', name)) -%}
-            {%- do there.append(place ~ ' > 0') -%}
-            {%- do of_columns.append('get(cdc_' ~ image ~ 'texts, ' ~ place ~ ' - 1)') -%}
-            {%- do nested.append('coalesce(array_contains(cdc_' ~ image ~ 'nested, ' ~ place ~ ' - 1), false)') -%}
-        {%- endfor -%}
-        {%- do places.update({'cdc_' ~ image ~ 'places': spark_cdc._call('array', in_image)}) -%}
-        {%- do texts.update({
-            'cdc_' ~ image ~ 'there': spark_cdc._call('array', there),
-            'cdc_' ~ (image or 'row_') ~ 'values': spark_cdc._call('array', of_columns),
-            'cdc_' ~ image ~ 'is_nested': spark_cdc._call('array', nested),
+        {%- do places.update({
+            'cdc_' ~ image ~ 'places': spark_cdc._qlik_places_in('cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names'),
         }) -%}
     {%- endfor -%}
-    {%- for name in spec.columns -%}
-        {%- do bits.append('nullif(\n    ' ~ spark_cdc._qlik_place_in('cdc_list', 'cdc_lower_list', name) | indent(4) ~ ',\n    0\n)') -%}
-    {%- endfor -%}
-    {%- do places.update({'cdc_list': spark_cdc._qlik_list_of_names(spec)}) -%}
-    {%- do texts.update({'cdc_lower_list': 'transform(cdc_list, name -> lower(name))'}) -%}
-{{ spark_cdc._qlik_steps('aligned', 'told', [places, texts, {'cdc_bits': spark_cdc._call('array', bits)}]) }}
+{{ spark_cdc._qlik_steps('aligned', 'told', [
+    {'cdc_own': spark_cdc._qlik_names(spec), 'cdc_lower_own': spark_cdc._qlik_names(spec, is_lower=true)},
+    dict(places, cdc_list=spark_cdc._qlik_list_of_names()),
+    {
+        'cdc_row_values': 'transform(cdc_places, place -> get(cdc_texts, place - 1))',
+        'cdc_is_nested': 'transform(cdc_places, place -> array_contains(cdc_nested, place - 1))',
+        'cdc_before_values': 'transform(cdc_before_places, place -> get(cdc_before_texts, place - 1))',
+        'cdc_before_is_nested': 'transform(cdc_before_places, place -> array_contains(cdc_before_nested, place - 1))',
+        'cdc_lower_list': 'transform(cdc_list, name -> lower(name))',
+    },
+    {'cdc_bits': spark_cdc._qlik_places_in('cdc_list', 'cdc_lower_list')},
+    {'cdc_values': spark_cdc._qlik_texts_of_columns()},
+]) }}
 {%- endmacro -%}
 
-{#- The place of a column's name among names, from 1 on; 0 if it is not there. -#}
-{%- macro _qlik_place_in(names, lower_names, name) -%}
-    {%- set exact = 'array_position(' ~ names ~ ', ' ~ spark_cdc._literal(name) ~ ')' -%}
-cast(
-    if(
-        {{ exact }} > 0,
-        {{ exact }},
-        array_position({{ lower_names }}, {{ spark_cdc._literal(name | lower) }})
-    ) as int
+{#- The place of each column among names, from 1 on: exactly, else ignoring case. 0 if it is not there. -#}
+{%- macro _qlik_places_in(names, lower_names) -%}
+transform(
+    cdc_own,
+    name -> cast(
+        if(
+            array_position({{ names }}, name) > 0,
+            array_position({{ names }}, name),
+            array_position({{ lower_names }}, lower(name))
+        ) as int
+    )
+)
+{%- endmacro -%}
+
+{#- The text of each column: of the row image, else of the before image, if the change did not touch it. -#}
+{%- macro _qlik_texts_of_columns() -%}
+transform(
+    cdc_row_values,
+    (value, i) -> coalesce(
+        value,
+        case
+            when
+                (
+                    coalesce(get(cdc_places, i), 0) = 0
+                    or not {{ spark_cdc._qlik_bit('cdc_carried_bits', 'true') }}
+                )
+                and not {{ spark_cdc._qlik_bit('cdc_changed_bits', 'false') }}
+                then get(cdc_before_values, i)
+        end
+    )
 )
 {%- endmacro -%}
 
 
 {#- A CTE, `typed`: the values of both images with the types of the columns. -#}
 {%- macro _qlik_typed(spec) -%}
-    {%- set typed, texts = {}, [] -%}
+    {%- set typed = {} -%}
     {%- for name, data_type in spec.columns.items() -%}
-        {%- do texts.append(spark_cdc._qlik_text_of_column(loop.index0)) -%}
         {%- do typed.update({
             'cdc_value_' ~ loop.index0: spark_cdc._typed('get(cdc_values, ' ~ loop.index0 ~ ')', 'string', data_type),
             'cdc_old_' ~ loop.index0: spark_cdc._typed('get(cdc_before_values, ' ~ loop.index0 ~ ')', 'string', data_type),
         }) -%}
     {%- endfor -%}
-{{ spark_cdc._qlik_steps('typed', 'aligned', [{'cdc_values': spark_cdc._call('array', texts)}, typed]) }}
-{%- endmacro -%}
-
-{#- The text of the column at `index`: of the row image, else of the before image, if the change did not touch it. -#}
-{%- macro _qlik_text_of_column(index) -%}
-coalesce(
-    get(cdc_row_values, {{ index }}),
-    case
-        when
-            (
-                not coalesce(get(cdc_there, {{ index }}), false)
-                or coalesce(not {{ spark_cdc._qlik_bit_of('cdc_carried_bits', index) }}, false)
-            )
-            and not coalesce({{ spark_cdc._qlik_bit_of('cdc_changed_bits', index) }}, false)
-            then get(cdc_before_values, {{ index }})
-    end
-)
+{{ spark_cdc._qlik_steps('typed', 'aligned', [typed]) }}
 {%- endmacro -%}
 
 {#- The values that may be bad, as `_bad_value_detail` takes them: for each column its value, then the one before. -#}
@@ -94,12 +93,12 @@ coalesce(
         {%- set text, old = 'get(cdc_values, ' ~ index ~ ')', 'get(cdc_before_values, ' ~ index ~ ')' -%}
         {%- do values.append({
             'name': name, 'type': data_type, 'text': text,
-            'is_bad': text ~ ' is not null\nand (cdc_value_' ~ index ~ ' is null or get(cdc_is_nested, ' ~ index ~ '))',
+            'is_bad': text ~ ' is not null\nand (cdc_value_' ~ index ~ ' is null or coalesce(get(cdc_is_nested, ' ~ index ~ '), false))',
         }) -%}
         {%- do values.append({
             'name': name, 'type': data_type, 'text': old,
             'is_bad': old ~ " is not null\nand cdc_operation in ('update', 'delete')\nand (cdc_old_" ~ index
-                ~ ' is null or get(cdc_before_is_nested, ' ~ index ~ '))',
+                ~ ' is null or coalesce(get(cdc_before_is_nested, ' ~ index ~ '), false))',
         }) -%}
     {%- endfor -%}
     {{ return(values) }}
@@ -118,8 +117,8 @@ case
     when cdc_refused is not null then cdc_refused
     when cdc_first_reason in ('unknown_operation', 'missing_data', 'unsupported_layout') then cdc_first_reason
     when
-        {{ spark_cdc._qlik_row_is_ambiguous(spec, '') | indent(8) }}
-        or {{ spark_cdc._qlik_row_is_ambiguous(spec, 'before_') | indent(8) }}
+        {{ spark_cdc._qlik_row_is_ambiguous('') | indent(8) }}
+        or {{ spark_cdc._qlik_row_is_ambiguous('before_') | indent(8) }}
         then 'bad_message'
     when cdc_first_reason is not null then cdc_first_reason
     when
@@ -136,18 +135,14 @@ end
 {%- endmacro -%}
 
 {#- Whether several members of an image have a column's name in other capitals, and no member has the name itself. -#}
-{%- macro _qlik_row_is_ambiguous(spec, image) -%}
-    {%- set names, lower_names, ambiguous = 'cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names', [] -%}
-    {%- for name in spec.columns -%}
-        {%- do ambiguous.append(
-            '(\n    not array_contains(' ~ names ~ ', ' ~ spark_cdc._literal(name) ~ ')\n    and size(array_remove(' ~ lower_names ~ ', '
-            ~ spark_cdc._literal(name | lower) ~ ')) < size(' ~ names ~ ') - 1\n)'
-        ) -%}
-    {%- endfor -%}
+{%- macro _qlik_row_is_ambiguous(image) -%}
+    {%- set names, lower_names = 'cdc_' ~ image ~ 'names', 'cdc_' ~ image ~ 'lower_names' -%}
 coalesce(
     size({{ names }}) > size(array_distinct({{ lower_names }}))
-    and (
-        {{ ambiguous | join('\nor ') | indent(8) }}
+    and exists(
+        cdc_own,
+        name -> not array_contains({{ names }}, name)
+        and size(array_remove({{ lower_names }}, lower(name))) < size({{ names }}) - 1
     ),
     false
 )
@@ -179,8 +174,8 @@ contents as (
                         when cdc_operation in ('update', 'delete') and cdc_before_names is not null
                             then {{ spark_cdc._call('named_struct', before) | indent(28) }}
                     end as cdc_before,
-                    {{ spark_cdc._qlik_changed_names(spec) | indent(20) }} as cdc_changed_columns,
-                    {{ spark_cdc._qlik_present_names(spec) | indent(20) }} as cdc_present_columns
+                    {{ spark_cdc._qlik_changed_names() | indent(20) }} as cdc_changed_columns,
+                    {{ spark_cdc._qlik_present_names() | indent(20) }} as cdc_present_columns
                 )
         end as cdc_content,
         lpad(cast(coalesce(cdc_partition, 0) as string), 10, '0') as cdc_partition_digits

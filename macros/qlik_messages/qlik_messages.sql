@@ -87,10 +87,7 @@ select
                 cdc_detail,
                 '; columns has no ',
                 array_join(
-                    array_except(
-                        cdc_lower_names,
-                        {{ spark_cdc._qlik_names(spec, is_lower=true) | indent(24) }}
-                    ),
+                    array_except(cdc_lower_names, cdc_lower_own),
                     ', '
                 ),
                 ', so it does not tell which column a bit stands for'
