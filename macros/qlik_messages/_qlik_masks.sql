@@ -1,7 +1,7 @@
 {#- The masks of a message: which columns it carries, and which of them changed. -#}
 
 {#- Whether the bit of column `i` is set; `otherwise` without a mask, or where the column has no bit. -#}
-{%- macro _qlik_bit(bits, otherwise) -%}
+{%- macro _qlik_is_bit_set(bits, otherwise) -%}
     {{ return('coalesce(substr(' ~ bits ~ ", nullif(get(cdc_bits, i), 0), 1) = '1', " ~ otherwise ~ ')') }}
 {%- endmacro -%}
 
@@ -39,7 +39,7 @@ end
 {%- macro _qlik_changed_names() -%}
 case
     when cdc_operation = 'update' and cdc_changed_bits is not null
-        then filter(cdc_own, (name, i) -> {{ spark_cdc._qlik_bit('cdc_changed_bits', 'false') }})
+        then filter(cdc_own, (name, i) -> {{ spark_cdc._qlik_is_bit_set('cdc_changed_bits', 'false') }})
 end
 {%- endmacro -%}
 
@@ -51,7 +51,7 @@ nullif(
         (name, i) -> get(cdc_values, i) is not null
         or (
             coalesce(get(cdc_places, i), 0) > 0
-            and {{ spark_cdc._qlik_bit('cdc_carried_bits', 'true') }}
+            and {{ spark_cdc._qlik_is_bit_set('cdc_carried_bits', 'true') }}
         )
     ),
     cdc_own

@@ -55,7 +55,7 @@ anchors as (
         cdc_offset,
         max(cdc_anchor) over (
             partition by cdc_topic, cdc_partition_digits
-            order by cdc_offset
+            order by greatest(cdc_offset, -9223372036854775807)
             range between unbounded preceding and 1 preceding
         ) as cdc_anchor,
         cdc_is_load

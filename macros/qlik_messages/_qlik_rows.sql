@@ -63,9 +63,9 @@ transform(
             when
                 (
                     coalesce(get(cdc_places, i), 0) = 0
-                    or not {{ spark_cdc._qlik_bit('cdc_carried_bits', 'true') }}
+                    or not {{ spark_cdc._qlik_is_bit_set('cdc_carried_bits', 'true') }}
                 )
-                and not {{ spark_cdc._qlik_bit('cdc_changed_bits', 'false') }}
+                and not {{ spark_cdc._qlik_is_bit_set('cdc_changed_bits', 'false') }}
                 then get(cdc_before_values, i)
         end
     )

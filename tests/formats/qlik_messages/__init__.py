@@ -210,8 +210,8 @@ def blocks() -> Blocks:
         rows,
         {"metadata": Relation(TYPES, some.metadata)},
         {"value": [*values, record, record[:-1], record * 20_000, b"atMSG" + b"\xff" * 200_000]},
-        # The first still stops a run. The others are before the good rows, so a sound message there
-        # tells after which change their loads are.
+        # These are before the good rows: a sound message there tells after which change their loads
+        # are.
         spared={"offset": [-(2**63), -1, 0, None]},
     )
 
