@@ -27,26 +27,13 @@ SCHEMA = {"type": "record", "name": "R", "fields": [
 ]}  # fmt: skip
 MESSAGE = avro.envelope(b"\x80" * 6 + b"\x01" + bytes(2**24), schema=json.dumps(SCHEMA))
 ONE_AVRO_ROW = """
-select count(detail) from spark_cdc_qlik_avro(
-    table(
-        select
-            'message' as role,
-            cast(null as string) as schema_id,
-            cast(null as string) as data_schema,
-            cast(null as string) as source_schema,
-            cast(null as string) as source_table,
-            cast(null as bigint) as table_version,
-            cast(null as timestamp) as written_at,
-            named_struct(
-                'value', value, 'key', '', 'topic', '', 'partition', 0, 'offset', 0L,
-                'timestamp', cast(null as timestamp), 'raw', ''
-            ) as record,
-            cast(null as timestamp) as first_timestamp,
-            0 as bucket
-        from parquet.`{messages}`
-    )
-    partition by bucket
-    order by role
+select count(parsed.detail)
+from (
+    select
+        spark_cdc_qlik_message(
+            value, cast(null as binary), cast(null as binary), 0L, '{{}}', cast(null as string)
+        ) as parsed
+    from parquet.`{messages}`
 )
 """
 # Nearly a gigabyte of small records in one capture.
