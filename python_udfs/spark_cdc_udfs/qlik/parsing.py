@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from spark_cdc_udfs.qlik.metadata import BadMetadata, read_version
+from spark_cdc_udfs.qlik.schema import MOST_CHARACTERS
 from spark_cdc_udfs.qlik.strict import Ambiguous, Members, NoJson, member, read_object, text_of
 from spark_cdc_udfs.qlik.versions import Known, TableName, Version, latest, of_table
 
@@ -177,7 +178,10 @@ def _parsed(
             member(content, names, name)
             is_metadata = is_metadata or name in names
     if is_metadata:
-        return Parsed(kind="metadata", version=json.dumps(read_version(inner), ensure_ascii=False))
+        version = json.dumps(read_version(inner), ensure_ascii=False)
+        if len(version) > MOST_CHARACTERS:  # Spark's JSON reader has limits
+            raise BadMetadata(f"a version of {len(version)} characters")
+        return Parsed(kind="metadata", version=version)
     if only_metadata:
         if inner is content:
             _headers(content)

@@ -108,6 +108,14 @@ def test_time_is_proportional_to_the_length(
     assert reason is None or found.reason == reason
 
 
+def test_a_version_has_a_bounded_length() -> None:
+    for length, kind in ((1, "metadata"), (2**24, "refused")):
+        told = {"schemaId": "A", "tableStructure": {"tableColumns": {"x" * length: {"ordinal": 1}}}}
+        found = parsed(dump(told).encode())
+        assert found.kind == kind
+    assert found.reason == "bad_metadata"
+
+
 def test_levels_are_limited_on_every_python() -> None:
     deep = "[" * 490 + "]" * 490
     for depth, kind in ((deep, "data"), (f"[[[[[[[[[[{deep}]]]]]]]]]]", "refused")):
