@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from spark_cdc_udfs.qlik.metadata import BadMetadata, read_version
@@ -201,7 +202,12 @@ def _data(
     headers = _headers(inner)
     names = _RECORDS.of(inner)
     told = _HEADERS.of(headers)
-    header = {name: text_of(member(headers, told, name)) for name in told}
+    header: dict[str, str | None] = {}
+    for name, there in told.items():
+        if there is None:
+            raise Ambiguous(name)
+        value = headers[there]
+        header[name] = value if type(value) is str else text_of(value)
     data, before = (member(inner, names, name) for name in ("data", "beforeData"))
     for image in (data, before):
         if image is not None and not isinstance(image, dict):
@@ -326,10 +332,13 @@ def _refuse_without_image(names: Mapping[str, Any]) -> None:
 
 def _is_sequence(text: str | None) -> bool:
     """Say whether a text is 35 digits that begin with a time (rule 9)."""
-    if text is None or not text.isascii() or not _SEQUENCE.fullmatch(text):
-        return False
+    return text is not None and _SEQUENCE.fullmatch(text) is not None and _is_time(text[:14])
+
+
+@lru_cache(2**12)
+def _is_time(digits: str) -> bool:
     try:
-        datetime(*(int(text[:4]), *(int(text[at : at + 2]) for at in range(4, 14, 2))))  # type: ignore[arg-type]
+        datetime.strptime(digits, "%Y%m%d%H%M%S")
     except ValueError:
         return False
     return True
@@ -346,14 +355,23 @@ def _masks(
             found.append(None)
             continue
         text = text_of(value)
-        match = _MASK.match(text) if text is not None else None
-        if match is None:
+        if text is None:
             raise Refused("bad_mask", "")
-        digits = match[1] if match[2] is None else match[2]
-        if little and len(digits) % 2 == 0:
-            digits = bytes.fromhex(digits)[::-1].hex()
-        found.append(f"{int(digits, 16):b}"[::-1] if digits else "")
+        read = _bits if len(text) <= 2**8 else _bits.__wrapped__
+        found.append(read(text, little))
     return found[0], found[1]
+
+
+@lru_cache(2**12)
+def _bits(mask: str, little: bool) -> str:
+    """Give a digit 0 or 1 for each bit of a mask, the lowest first."""
+    match = _MASK.match(mask)
+    if match is None:
+        raise Refused("bad_mask", "")
+    digits: str = match[1] if match[2] is None else match[2]
+    if little and len(digits) % 2 == 0:
+        digits = bytes.fromhex(digits)[::-1].hex()
+    return f"{int(digits, 16):b}"[::-1] if digits else ""
 
 
 def _shown_masks(header: Mapping[str, str | None]) -> str:

@@ -59,7 +59,9 @@ def lower(name: str | None) -> str | None:
 
 def is_same(one: TableName, other: TableName) -> bool:
     """Say whether two names are of one table; a name that is not given is any."""
-    return all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True))
+    (schema, table), (schema_too, table_too) = one, other
+    is_schema = schema == schema_too or schema is None or schema_too is None
+    return is_schema and (table == table_too or table is None or table_too is None)
 
 
 def of_table(versions: Iterable[Version], table: TableName) -> list[Version]:
