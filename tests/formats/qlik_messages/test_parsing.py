@@ -96,7 +96,7 @@ HUGE = 10**6
         (b" " * HUGE + b"{", None, "bad_message"),
         (b"{" + b'"' * HUGE, None, "bad_message"),
     ],
-    ids=lambda value: None if isinstance(value, (dict, bytes)) else str(value)[:8],
+    ids=range(11),
 )
 def test_time_is_proportional_to_the_length(
     value: Members | bytes, key: str | None, reason: str | None
