@@ -2,7 +2,7 @@
 
 {#- Whether the bit of column `i` is set; `otherwise` without a mask, or where the column has no bit. -#}
 {%- macro _qlik_is_bit_set(bits, otherwise) -%}
-    {{ return('coalesce(substr(' ~ bits ~ ", nullif(get(cdc_bits, i), 0), 1) = '1', " ~ otherwise ~ ')') }}
+    {{ return('coalesce(substr(' ~ bits ~ ", get(cdc_bits, i), 1) = '1', " ~ otherwise ~ ')') }}
 {%- endmacro -%}
 
 {#- The column of each bit. If no version and no schema tells it: the members of the row image, if all columns of the call are
@@ -39,7 +39,10 @@ end
 {%- macro _qlik_changed_names() -%}
 case
     when cdc_operation = 'update' and cdc_changed_bits is not null
-        then filter(cdc_own, (name, i) -> {{ spark_cdc._qlik_is_bit_set('cdc_changed_bits', 'false') }})
+        then filter(
+            cdc_own,
+            (name, i) -> {{ spark_cdc._qlik_is_bit_set('cdc_changed_bits', 'false') }}
+        )
 end
 {%- endmacro -%}
 

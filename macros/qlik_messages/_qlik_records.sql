@@ -149,15 +149,20 @@ if(
 {#- An expression: the versions of a relation with the columns of `qlik_schema_versions`, as the function takes them. -#}
 {%- macro _qlik_versions_as_text(relation) -%}
 (
-    select to_json(collect_list(struct(
-        schema_id,
-        source_schema,
-        source_table,
-        table_version,
-        unix_micros(written_at) as written_at,
-        data_schema,
-        `columns`
-    )))
+    select
+        to_json(
+            collect_list(
+                struct(
+                    schema_id,
+                    source_schema,
+                    source_table,
+                    table_version,
+                    unix_micros(written_at) as written_at,
+                    data_schema,
+                    `columns`
+                )
+            )
+        )
     from {{ relation }}
 )
 {%- endmacro -%}

@@ -34,7 +34,9 @@
         'cdc_before_is_nested': 'transform(cdc_before_places, place -> array_contains(cdc_before_nested, place - 1))',
         'cdc_lower_list': 'transform(cdc_list, name -> lower(name))',
     },
-    {'cdc_bits': spark_cdc._qlik_places_in('cdc_list', 'cdc_lower_list')},
+    {'cdc_bits': spark_cdc._call('transform', [
+        spark_cdc._qlik_places_in('cdc_list', 'cdc_lower_list'), 'place -> nullif(place, 0)'
+    ])},
     {'cdc_values': spark_cdc._qlik_texts_of_columns()},
 ]) }}
 {%- endmacro -%}
