@@ -51,16 +51,15 @@ def _table_function(module: str, name: str) -> Callable[[], Any]:
 def _message_function() -> Any:
     from pyspark.sql import types
 
-    from spark_cdc_udfs.qlik.functions import COLUMNS, message_frames, spark_cdc_qlik_message
-
+    of = import_module(f"{__package__}.qlik.functions")
     text, number = types.StringType(), types.IntegerType()
     known: dict[str, types.DataType] = {"string": text, "boolean": types.BooleanType()}
     known |= {"array<string>": types.ArrayType(text), "array<int>": types.ArrayType(number)}
-    returned = types.StructType([types.StructField(one, known[of]) for one, of in COLUMNS.items()])
+    fields = [types.StructField(name, known[type_]) for name, type_ in of.COLUMNS.items()]
     functions: Any = import_module("pyspark.sql.functions")
     if hasattr(functions, "arrow_udf"):
-        return functions.arrow_udf(spark_cdc_qlik_message, returned)
-    return functions.pandas_udf(message_frames, returned)  # before Spark 4.1
+        return functions.arrow_udf(of.spark_cdc_qlik_message, types.StructType(fields))
+    return functions.pandas_udf(of.message_frames, types.StructType(fields))  # before Spark 4.1
 
 
 # Name in SQL -> what makes the function. Made late, because PySpark looks at the running session
