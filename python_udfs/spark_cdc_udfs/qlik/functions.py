@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from spark_cdc_udfs.qlik.parsing import (
 from spark_cdc_udfs.qlik.versions import Known, lower, version_of
 
 BYTES_TOGETHER = 2**23  # of records that are read at once
+CHARACTERS_TOGETHER = 2**26  # of their JSON texts: in Avro, names have no bytes
 
 # What each field of the result is in SQL; all others are texts.
 TYPES = {
@@ -97,24 +98,26 @@ class Reader:
         ends = [*(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(value)]
         for first, end in zip([0, *ends], ends, strict=False):
             if first < end:
-                yield self._read(
+                yield from self._read(
                     *(one.slice(first, end - first) for one in (value, key, topic, at))
                 )
 
-    def _read(self, value: Any, key: Any, topic: Any, at: Any) -> Any:
+    def _read(self, value: Any, key: Any, topic: Any, at: Any) -> Iterator[Any]:
         columns = [one.to_pylist() for one in (value, key, topic, at)]
         records = [Record(*one) for one in zip(*columns, strict=True)]
         is_avro = np.array([self._is_read_as_avro(one.value) for one in records], dtype=np.bool_)
         avro = self._avro(value, at, is_avro)
-        rows = [
-            self._parsed(record, next(avro) if is_it else None)
-            for record, is_it in zip(records, is_avro.tolist(), strict=True)
-        ]
-        arrays = [
-            pa.array(column, field.type)
-            for column, field in zip(zip(*rows, strict=True), FIELDS, strict=True)
-        ]
-        return pa.StructArray.from_arrays(arrays, fields=FIELDS)
+        rows: list[Parsed] = []
+        characters = 0
+        for record, is_it in zip(records, is_avro.tolist(), strict=True):
+            found = next(avro) if is_it else None
+            rows.append(self._parsed(record, found))
+            characters += len(found.json) if isinstance(found, Avro) else 0
+            if characters > CHARACTERS_TOGETHER:
+                yield _structs(rows)
+                rows, characters = [], 0
+        if rows:
+            yield _structs(rows)
 
     def _is_read_as_avro(self, value: bytes | None) -> bool:
         if value is None or self._is_text or not is_avro(value):
@@ -137,6 +140,15 @@ class Reader:
                     yield refused(row["reason"], row["detail"])
                 else:
                     yield Avro(row["json"], row["namespace"], row["field_names"])
+
+
+def _structs(rows: Sequence[Parsed]) -> Any:
+    """Give rows as a struct array."""
+    arrays = [
+        pa.array(column, field.type)
+        for column, field in zip(zip(*rows, strict=True), FIELDS, strict=True)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=FIELDS)
 
 
 def _sizes(values: Any) -> Any:

@@ -13,6 +13,7 @@ from spark_cdc_udfs.qlik.functions import ARGUMENTS, message_frames, spark_cdc_q
 from spark_cdc_udfs.qlik.parsing import Parsed, Record, parse
 from spark_cdc_udfs.qlik.versions import Known, version_of
 
+from formats.qlik_messages import avro
 from formats.qlik_messages.message import Members, dump, envelope, headers
 
 KNOWN = Known(
@@ -155,3 +156,17 @@ def test_a_batch_is_read_in_parts() -> None:
     parts = list(spark_cdc_qlik_message(iter([tuple(arrays)])))
     assert len(parts) > 2
     assert sum(map(len, parts)) == 20
+
+
+def test_long_names_in_avro_are_written_in_parts() -> None:
+    """Names have no bytes in a message: a thousand short messages can be a gigabyte of JSON."""
+    fields = [{"name": f"{place:04d}" * 250, "type": "null"} for place in range(1000)]
+    schema = json.dumps({"type": "record", "name": "R", "fields": fields})
+    values = [avro.envelope(b"", schema_id="L")] * 200
+    versions = json.dumps([{"schema_id": "L", "data_schema": schema}])
+    columns: list[list[Any]] = [values, [None] * 200, [None] * 200, [None] * 200]
+    columns += [["{}"] * 200, [versions] + [None] * 199]
+    arrays = [pa.array(one, type_) for one, type_ in zip(columns, ARGUMENTS, strict=True)]
+    parts = list(spark_cdc_qlik_message(iter([tuple(arrays)])))
+    assert len(parts) > 2
+    assert sum(map(len, parts)) == 200
