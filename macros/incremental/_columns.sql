@@ -106,8 +106,9 @@
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
     {%- set may_be_stored_so = partitioned_by and not run.format.keeps_empty_text and run.call.builds != 'quarantine' -%}
+    {%- set computed = (run.call.spec or {}).get('computed') or {} -%}
     {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
-        if name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
+        if name not in computed and name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
         {#- a truncate has no key -#}
         {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}
         {%- set found = ['select 1 from ' ~ relation ~ column ~ (' is null' if made_of else " = ''") ~ ' limit 1'] -%}

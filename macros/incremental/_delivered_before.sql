@@ -9,9 +9,7 @@
     {%- if noted | length != 4 or noted[0] != run.properties['spark_cdc.generation'] -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set kept = spark_cdc._described(run.raw) -%}
-    {%- do kept.pop('cdc_batch') -%}
-    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {%- set kept = spark_cdc._raw_columns_kept(run) -%}
     {%- set changed = spark_cdc._changed_raw_columns(run, kept) -%}
     {%- if changed.added or changed.widened -%}
         {{ return(false) }}

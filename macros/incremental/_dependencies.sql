@@ -98,8 +98,8 @@ where cdc_group is not null
         {%- set in_groups = 'cdc_group >= ' ~ spark_cdc._literal(bounds[0]) ~ '\n    and cdc_group <= ' ~ spark_cdc._literal(bounds[1])
             ~ '\n    and cdc_group in (select cdc_group from ' ~ groups ~ ')' -%}
         {#- in a raw log the files have no ranges of the group, but of the column that it begins -#}
-        {%- if run.logs and dependencies.prefix_of and run.call.spec.raw_columns[dependencies.prefix_of] | lower == 'string' -%}
-            {%- set range = spark_cdc._quote(dependencies.prefix_of) ~ ' >= ' ~ spark_cdc._literal(bounds[0]) -%}
+        {%- if run.logs and dependencies.prefix_of -%}
+            {%- set range = dependencies.prefix_of ~ ' >= ' ~ spark_cdc._literal(bounds[0]) -%}
             {%- if run.call.spec.inputs -%}{%- set range = '(' ~ range ~ ' or cdc_input is not null)' -%}{%- endif -%}
             {%- set in_groups = range ~ '\n    and ' ~ in_groups -%}
         {%- endif -%}

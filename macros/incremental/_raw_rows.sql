@@ -74,7 +74,7 @@ end
     values in columns of its own. Of raw logs it gives a `part`: see _rows_of_log. -#}
 {%- macro _relation_to_keep(run, part=none) -%}
     {%- set spec, keeps, selects = run.call.spec, run.dependencies.keeps, [] -%}
-    {%- set conditions = (['(' ~ keeps ~ ') is not false'] if keeps else [])
+    {%- set conditions = (['(' ~ keeps ~ ')'] if keeps else [])
         + ([spark_cdc._rows_of_log(run.logs[''], part)] if part else []) -%}
     {%- set condition = ' where ' ~ conditions | join(' and ') if conditions else '' -%}
     {%- if not spec.inputs -%}
@@ -103,13 +103,13 @@ end
 {#- A condition for kept rows: whether the dependencies of the decoder would still keep them. Returns none if they keep all rows. -#}
 {%- macro _still_keeps(run) -%}
     {%- set keeps = run.dependencies.keeps -%}
-    {{ return('(' ~ keeps ~ ') is not false' ~ (' or cdc_input is not null' if run.call.spec.inputs else '') if keeps else none) }}
+    {{ return('(' ~ keeps ~ ')' ~ (' or cdc_input is not null' if run.call.spec.inputs else '') if keeps else none) }}
 {%- endmacro -%}
 
 {#- The columns in which rows are kept: a dict of name -> type. A char of an input is a string there, since the rows of the raw
     relation have no value in its column. -#}
 {%- macro _columns_to_keep(spec) -%}
-    {%- set columns = dict(spec.raw_columns) -%}
+    {%- set columns = dict(spec.raw_columns, **(spec.computed or {})) -%}
     {%- if spec.inputs -%}{%- do columns.update({'cdc_input': 'string'}) -%}{%- endif -%}
     {%- for input in spec.inputs -%}
         {%- for name, data_type in spec.input_columns[input].items() -%}
@@ -120,9 +120,10 @@ end
     {{ return(columns) }}
 {%- endmacro -%}
 
-{#- The columns of the kept rows that were delivered. Others are computed of them: the spec's `input_values`. -#}
+{#- The columns of the kept rows that were delivered. Others are computed of them: the spec's `computed` and `input_values`. -#}
 {%- macro _delivered_columns(run) -%}
     {%- set columns = dict(run.raw_columns) -%}
+    {%- for name in run.call.spec.computed or {} -%}{%- do columns.pop(name, none) -%}{%- endfor -%}
     {%- for input, values in (run.call.spec.input_values or {}).items() -%}
         {%- for name in values -%}{%- do columns.pop(spark_cdc._name_in_input(input, name)) -%}{%- endfor -%}
     {%- endfor -%}
@@ -170,7 +171,7 @@ end
 {%- macro _raw_columns_of(run, relation, condition=none) -%}
     {%- set conditions = ([condition] if condition else []) + (['cdc_input is null'] if run.call.spec.inputs else []) -%}
     {{ return(
-        '(select ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ relation
+        '(select ' ~ spark_cdc._column_list(spark_cdc._columns_of_log(run.call.spec)) ~ ' from ' ~ relation
         ~ (' where ' ~ conditions | join(' and ') if conditions else '') ~ ')'
     ) }}
 {%- endmacro -%}

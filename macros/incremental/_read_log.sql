@@ -1,35 +1,6 @@
 {#- How a decoder reads raw logs. It keeps no raw rows: its property spark_cdc.read says up to which batch it has read each log.
     The rows of later batches are new. -#}
 
-{#- The raw log that a relation is, or is a view over: its relation, whether it keeps its rows, and the views. Gives none for
-    other relations. -#}
-{%- macro _raw_log_of(relation) -%}
-    {{ return(spark_cdc._raw_log_below(spark_cdc._node_of(relation))) }}
-{%- endmacro -%}
-
-{%- macro _raw_log_below(node, views=[]) -%}
-    {%- if node is none or node is undefined or node.resource_type != 'model' -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) -%}
-    {%- set materialized = node.config.materialized -%}
-    {%- if 'macro.spark_cdc.raw_log' in node.depends_on.macros and materialized in ('cdc_incremental', 'view') -%}
-        {{ return({'relation': relation, 'is_stored': materialized == 'cdc_incremental', 'views': views}) }}
-    {%- elif materialized == 'view' and node.depends_on.nodes | length == 1 and graph.nodes is defined -%}
-        {{ return(spark_cdc._raw_log_below(graph.nodes.get(node.depends_on.nodes[0]), views + [relation])) }}
-    {%- endif -%}
-    {{ return(none) }}
-{%- endmacro -%}
-
-{#- A relation as decoders read it, without the batch of a raw log. -#}
-{%- macro _without_batch(relation, raw_columns) -%}
-    {%- if spark_cdc._raw_log_of(relation) is none -%}
-        {{ return(relation) }}
-    {%- endif -%}
-    {{ return('(select ' ~ spark_cdc._column_list(raw_columns) ~ ' from ' ~ relation ~ ')') }}
-{%- endmacro -%}
-
-
 {#- The raw logs of a run, by the names of the decoder's inputs ('' is its relation), and what is new in each. Empty if one of
     the relations is no raw log: then the model keeps the rows of all of them. -#}
 {%- macro _logs_of(run) -%}

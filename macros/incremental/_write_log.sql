@@ -13,12 +13,20 @@
         'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
         'dependencies': {},
     }) -%}
+    {%- do spark_cdc._note_look_ups(run) -%}
+    {%- if run.call.reader -%}{%- do run.update({'look_ups': (run.look_ups or '') ~ tojson(run.call.spec.options)}) -%}{%- endif -%}
+    {%- if not run.is_full and run.properties.get('spark_cdc.last_batch') and run.properties.get('spark_cdc.definition') not in ('', run.fingerprint) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', this ~ ' is a raw log of another kind, and has rows', '--full-refresh, which builds the raw log again from the'
+            ~ ' rows that the relation has now; or another name for this model', 'dbt run --full-refresh --select ' ~ model.name
+        ) }}
+    {%- endif -%}
     {#- another kind of model was there before, or a check of the first rows failed -#}
     {%- if run.is_full or run.properties.get('spark_cdc.definition') != run.fingerprint -%}
         {%- do spark_cdc._lock(run) -%}
-        {%- do spark_cdc._store_all(run, spark_cdc._select_of_log(run.call, spark_cdc._literal(run.batch)), {
-            'spark_cdc.generation': run.batch, 'spark_cdc.last_batch': run.batch,
-        }) -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._select_of_log(run.call, spark_cdc._literal(run.batch)), dict(
+            spark_cdc._properties_of_look_ups(run), **{'spark_cdc.generation': run.batch, 'spark_cdc.last_batch': run.batch}
+        )) -%}
         {%- do spark_cdc._note_watermark_of_log(run, 'true') -%}
     {%- else -%}
         {%- if stored_in and stored_in | lower not in run.side_tables and not spark_cdc._is_there(run.raw) -%}
@@ -28,7 +36,7 @@
                 'dbt run --full-refresh --select ' ~ model.name
             ) }}
         {%- endif -%}
-        {%- if run.lock is not defined and spark_cdc._was_delivered(run) -%}
+        {%- if run.lock is not defined and not spark_cdc._has_other_look_ups(run) and spark_cdc._was_delivered(run) -%}
             {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
         {%- else -%}
             {%- do spark_cdc._lock(run) -%}
@@ -39,6 +47,11 @@
     {%- endif -%}
 {%- endmacro -%}
 
+{#- Whether more may be known now of rows that wait. -#}
+{%- macro _has_other_look_ups(run) -%}
+    {{ return(run.look_ups != (run.properties.get('spark_cdc.look_ups') or none)) }}
+{%- endmacro -%}
+
 {#- The table with the rows of the log. -#}
 {%- macro _table_of_log(run) -%}
     {%- set stored_in = run.properties.get('spark_cdc.stored_in') -%}
@@ -47,9 +60,7 @@
 
 {#- Adds new columns to the log and widens others, as the relation now has them. -#}
 {%- macro _follow_raw_columns(run) -%}
-    {%- set kept = spark_cdc._described(run.raw) -%}
-    {%- do kept.pop('cdc_batch') -%}
-    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {%- set kept = spark_cdc._raw_columns_kept(run) -%}
     {%- set changed, before = spark_cdc._changed_raw_columns(run, kept), namespace(name=none) -%}
     {%- for name, data_type in run.raw_columns.items() -%}
         {%- if name in changed.added -%}
@@ -67,6 +78,7 @@
             {%- set quoted = spark_cdc._quote(name) -%}
             {%- do columns.append('cast(' ~ quoted ~ ' as ' ~ data_type ~ ') as ' ~ quoted if name in changed.widened else quoted) -%}
         {%- endfor -%}
+        {%- do columns.extend(run.call.spec.computed or {}) -%}
         {%- do spark_cdc._store_all(run, 'select ' ~ columns | join(', ') ~ ', cdc_batch from ' ~ run.raw, {'spark_cdc.raw_added_to': 0}) -%}
         {%- do run.update({'raw': spark_cdc._table_of_log(run)}) -%}
     {%- else -%}
@@ -74,9 +86,17 @@
     {%- endif -%}
 {%- endmacro -%}
 
+{#- The raw columns of the stored log, and their types. -#}
+{%- macro _raw_columns_kept(run) -%}
+    {%- set kept = spark_cdc._described(run.raw) -%}
+    {%- for name in ['cdc_batch'] + (run.call.spec.computed or {}) | list -%}{%- do kept.pop(name) -%}{%- endfor -%}
+    {%- do spark_cdc._complete_types(kept, run.raw) -%}
+    {{ return(kept) }}
+{%- endmacro -%}
+
 {#- Adds the new rows. If a row occurs more often than in the log, the additional ones are new. -#}
 {%- macro _add_to_log(run) -%}
-    {%- set names = spark_cdc._column_list(run.raw_columns) -%}
+    {%- set names = spark_cdc._column_list(spark_cdc._columns_of_log(run.call.spec)) -%}
     {%- do spark_cdc._note_version(run, run.raw) -%}
     {%- set last = run.properties['spark_cdc.last_batch'] -%}
     {%- if run.properties.get('spark_cdc.raw_is_partial') -%}
@@ -86,28 +106,69 @@
     {%- set since = spark_cdc._since_watermark(run) -%}
     {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run) ~ ' as cdc_rows\n' ~ since) -%}
     {%- set now = run.get('delivered') or spark_cdc._delivered_now(run, delivered, spark_cdc._delivered_to_the_run_before(run)) -%}
-    {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, run.raw ~ ' as cdc_rows\n' ~ since)) -%}
-    {%- set properties = {
-        'spark_cdc.last_batch': run.batch if run.has_new_rows else last, 'spark_cdc.raw_is_partial': '', 'spark_cdc.delivered': now,
-    } -%}
+    {%- set stored = spark_cdc._rows_delivered_to(run.raw, run.call.spec) -%}
+    {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, stored ~ ' as cdc_rows\n' ~ since)) -%}
+    {%- set selects = [] -%}
     {%- if run.has_new_rows -%}
         {%- do run_query('create table ' ~ run.to_decode ~ ' using parquet as\n' ~ spark_cdc._missing_rows(run, delivered)) -%}
         {%- do spark_cdc._check_partitions(run, run.to_decode) -%}
-        {%- set new_rows = 'select ' ~ names ~ ', ' ~ spark_cdc._literal(run.batch) ~ ' as cdc_batch from ' ~ run.to_decode -%}
+        {%- do selects.append('(' ~ spark_cdc._read_for_log(run.call, run.to_decode) ~ ')' if run.call.reader else run.to_decode | string) -%}
+    {%- endif -%}
+    {%- if run.call.reader and spark_cdc._has_other_look_ups(run) -%}
+        {%- set waiting = spark_cdc._rows_that_wait(run) -%}
+        {%- if run_query('select 1 from ' ~ waiting ~ ' as waiting limit 1') | length > 0 -%}
+            {%- do selects.append('(' ~ spark_cdc._read_for_log(run.call, waiting, has_waited=true) ~ ')') -%}
+        {%- endif -%}
+    {%- endif -%}
+    {%- set properties = dict(spark_cdc._properties_of_look_ups(run), **{
+        'spark_cdc.last_batch': run.batch if selects else last, 'spark_cdc.raw_is_partial': '', 'spark_cdc.delivered': now,
+    }) -%}
+    {%- if selects -%}
+        {%- set new_rows = [] -%}
+        {%- for rows in selects -%}
+            {%- do new_rows.append('select ' ~ names ~ ', ' ~ spark_cdc._literal(run.batch) ~ ' as cdc_batch from ' ~ rows ~ ' as rows_' ~ loop.index) -%}
+        {%- endfor -%}
+        {%- set new_rows = new_rows | join('\nunion all\n') -%}
         {%- do spark_cdc._check_lock(run, run.raw) -%}
         {%- do spark_cdc._of_format(run.file_format, 'append_to_log')(run, names ~ ', cdc_batch', new_rows, properties) -%}
     {%- else -%}
         {%- call noop_statement('main', spark_cdc._no_new_raw_rows(run)) -%}{%- endcall -%}
     {%- endif -%}
-    {%- if run.has_new_rows or run.properties.get('spark_cdc.raw_is_partial') or run.properties.get('spark_cdc.delivered') != now -%}
+    {%- if selects or run.properties.get('spark_cdc.raw_is_partial') or run.properties.get('spark_cdc.delivered') != now
+        or spark_cdc._has_other_look_ups(run) -%}
         {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._store_properties(run, properties) -%}
     {%- endif -%}
-    {%- if run.has_new_rows -%}
+    {%- if selects -%}
         {%- do spark_cdc._note_watermark_of_log(run, 'cdc_batch = ' ~ spark_cdc._literal(run.batch)) -%}
     {%- endif -%}
     {%- do spark_cdc._drop(run.missing) -%}
     {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.to_decode) -%}{%- endif -%}
+{%- endmacro -%}
+
+{#- The rows of a log whose reader may know more of them now. Equal rows are as many as have not been read once more: a run that
+    was killed may have read some of them. -#}
+{%- macro _rows_that_wait(run) -%}
+(
+    select waiting.* except (cdc_number)
+    from (
+        select
+            *,
+            row_number() over (partition by cdc_waiting_id order by cdc_batch) as cdc_number
+        from {{ run.raw }}
+        where cdc_waiting_id is not null
+    ) as waiting
+    left join (
+        select
+            cdc_answered_id,
+            count(*) as cdc_times
+        from {{ run.raw }}
+        where cdc_answered_id is not null
+        group by cdc_answered_id
+    ) as answers
+        on waiting.cdc_waiting_id = answers.cdc_answered_id
+    where waiting.cdc_number > coalesce(answers.cdc_times, 0)
+)
 {%- endmacro -%}
 
 {#- `properties` are written after the rows. -#}
@@ -123,10 +184,7 @@ insert into {{ run.raw }} ({{ names }})
 {#- The relation with the types of the log's columns: a row and its copy in the log have equal hashes. -#}
 {%- macro _as_kept_in_log(run, kept=none) -%}
     {%- set columns = [] -%}
-    {%- if kept is none -%}
-        {%- set kept = spark_cdc._described(run.raw) -%}
-        {%- do spark_cdc._complete_types(kept, run.raw) -%}
-    {%- endif -%}
+    {%- if kept is none -%}{%- set kept = spark_cdc._raw_columns_kept(run) -%}{%- endif -%}
     {%- for name, data_type in run.raw_columns.items() -%}
         {%- set quoted, type_kept = spark_cdc._quote(name), spark_cdc._type_there(kept, name) -%}
         {%- do columns.append(quoted if type_kept | lower == data_type | lower else 'cast(' ~ quoted ~ ' as ' ~ type_kept ~ ') as ' ~ quoted) -%}

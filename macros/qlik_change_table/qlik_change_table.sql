@@ -197,6 +197,6 @@ from {{ 'every_row' if spec.inputs.full_load else 'judged' }}
         'group': 'left(cast(' ~ spark_cdc._quote(spec.headers['change_seq']) ~ ' as string), 16)',
         'event_group': 'left(cdc_sequence, 16)',
         'is_prefix': true,
-        'prefix_of': spec.headers['change_seq'],
+        'prefix_of': spark_cdc._quote(spec.headers['change_seq']) if spec.raw_columns[spec.headers['change_seq']] | lower == 'string' else none,
     }, **spark_cdc._qlik_dependencies_of_loads(spec))) }}
 {%- endmacro -%}

@@ -3,7 +3,7 @@
 {#- CTEs to `messages`: the data messages of the table, and those that cannot be read or have no table (rules 2 to 6). -#}
 {%- macro _qlik_messages_of_table(spec, as_delivered) -%}
 {%- set versions = 'versions' if 'metadata' in spec.lookups else spec.lookups.versions -%}
-{{ spark_cdc._qlik_parsed(
+{{ spark_cdc._qlik_parsed_before(spec, as_delivered) if spec.computed else spark_cdc._qlik_parsed(
     spec.relation, spec.found, spec.raw_columns,
     versions=spark_cdc._qlik_versions_as_text(versions) if versions else none,
     options={
@@ -19,8 +19,11 @@ messages as (
             when cdc_message.kind = 'refused' then cdc_message.reason
             {%- if spec.table or spec.schema %}
             when coalesce(cdc_message.table_schema, cdc_message.table_name) is null
-                then {{ "if(cdc_message.schema_id is not null and not cdc_message.has_version, 'unknown_schema', 'unknown_table')"
-                    if spec.lookups else "'unknown_table'" }}
+                then if(
+                    cdc_message.schema_id is not null and not cdc_message.has_version,
+                    'unknown_schema',
+                    'unknown_table'
+                )
             {%- endif %}
         end as cdc_refused
     from parsed

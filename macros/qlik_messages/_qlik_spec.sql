@@ -7,7 +7,17 @@
     {%- set me = 'qlik_messages' -%}
     {%- set example = "{{ spark_cdc.qlik_messages(source('kafka', 'orders'), key=['order_id'],"
         ~ " columns={'order_id': 'bigint', 'amount': 'decimal(12,2)'}, metadata=source('kafka', 'metadata')) }}" -%}
-    {%- set in_relation = spark_cdc._raw_columns_in(messages) -%}
+    {%- set in_relation, computed = spark_cdc._raw_columns_in(messages), {} -%}
+    {%- if 'cdc_message' in in_relation -%}
+        {%- set computed = spark_cdc._qlik_computed(in_relation) -%}
+        {%- for name in computed -%}{%- do in_relation.pop(name) -%}{%- endfor -%}
+        {%- if metadata is not none or versions is not none -%}
+            {{ spark_cdc._stop(
+                me, messages ~ ' is a log of messages, and ' ~ ('metadata' if versions is none else 'versions') ~ ' is given',
+                'neither metadata nor versions: the messages of such a log have been read', "spark_cdc.qlik_messages_log(…, versions=ref('erp_versions'))"
+            ) }}
+        {%- endif -%}
+    {%- endif -%}
     {%- for name, value in {'table': table, 'schema': schema}.items() -%}
         {%- if value is not none and (value is not string or not value | trim) -%}
             {{ spark_cdc._stop(
@@ -34,6 +44,7 @@
         'relation': messages,
         'lookups': lookups,
         'raw_columns': in_relation,
+        'computed': computed,
         'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation),
         'avro_mask_byte_order': spark_cdc._qlik_mask_byte_order(me),
         'metadata_columns': in_metadata,

@@ -109,7 +109,7 @@ where cdc_reason is not null
 
 delivered_rows as (
     select count(*) as raw_rows
-    from {{ spec.relation }}
+    from {{ spark_cdc._rows_delivered_to(spec.relation, spec) }} as delivered_rows
 ),
 
 counted as (
@@ -126,4 +126,62 @@ select
     counted.quarantined_rows
 from counted
 cross join delivered_rows
+{%- endmacro -%}
+
+
+{#- For `cdc_incremental` over a log of messages: changes matter for others of their time part. A load is placed by the changes before
+    it in its partition: if such a change is new or comes again, or a load is new, all rows are decoded. Messages of other tables
+    are not read, except those that waited: their first rows may be in quarantine here. -#}
+{%- macro _dependencies_qlik_messages(spec) -%}
+    {%- if not spec.computed -%}{{ return({}) }}{%- endif -%}
+    {%- set of_table, place = [], [] -%}
+    {%- for part, name in [(spec.table, 'table_name'), (spec.schema, 'table_schema')] if part -%}
+        {%- do of_table.append('coalesce(cdc_message.' ~ name ~ ' = ' ~ spark_cdc._literal(part) ~ ', true)') -%}
+    {%- endfor -%}
+    {%- set of_table = of_table | join(' and ') or 'true' -%}
+    {%- for name in ('topic', 'partition') -%}
+        {%- do place.append(spark_cdc._qlik_record_column(spec.found, spec.raw_columns, name) ~ ' as cdc_' ~ name) -%}
+    {%- endfor -%}
+    {%- set offset = spark_cdc._qlik_record_column(spec.found, spec.raw_columns, 'offset') -%}
+    {%- set loads -%}
+select 1 as cdc_one
+from {{ spec.new_rows }}
+where cdc_message.operation = 'load' and {{ of_table }}
+    {%- if 'offset' in spec.found %}
+union all
+select 1 as cdc_one
+from (
+    select
+        {{ place | join(', ') }},
+        max({{ offset }}) as cdc_last
+    from {{ spec.relation }}
+    where cdc_message.operation = 'load' and {{ of_table }}
+    group by all
+) as loads
+inner join (
+    select
+        {{ place | join(', ') }},
+        coalesce({{ offset }}, -9223372036854775808) as cdc_offset
+    from (
+        select * from {{ spec.relation }}
+        where cdc_message.change_seq in (select cdc_message.change_seq from {{ spec.new_rows }})
+        union all
+        select * from {{ spec.new_rows }}
+    )
+    where cdc_message.operation <> 'load' and {{ of_table }}
+) as changes
+    on
+        coalesce(loads.cdc_topic, '') = coalesce(changes.cdc_topic, '')
+        and coalesce(loads.cdc_partition, 0) = coalesce(changes.cdc_partition, 0)
+        and loads.cdc_last > changes.cdc_offset
+    {%- endif %}
+    {%- endset -%}
+    {{ return({
+        'group': "case when cdc_message.operation <> 'load' then left(cdc_message.change_seq, 16) end",
+        'event_group': "case when cdc_operation <> 'load' then left(cdc_sequence, 16) end",
+        'is_prefix': true,
+        'prefix_of': 'cdc_message.change_seq',
+        'keeps': spark_cdc._qlik_may_be_of_table(spec) ~ " and coalesce(cdc_message.kind in ('data', 'refused'), false)",
+        'all_if': loads,
+    }) }}
 {%- endmacro -%}

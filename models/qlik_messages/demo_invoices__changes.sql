@@ -1,11 +1,7 @@
-{{ config(
-    enabled=project_name == 'spark_cdc',
-    materialized='cdc_incremental',
-    raw_watermark={'column': 'offset', 'within': ['topic', 'partition']}
-) -}}
+{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
 
 {{ spark_cdc.qlik_messages(
-    ref('demo_erp__messages'),
+    ref('demo_erp__log'),
     key=['INVOICE_ID'],
     columns={
         'INVOICE_ID': 'bigint',
@@ -17,6 +13,5 @@
         'CURRENCY': 'string'
     },
     table='INVOICES',
-    schema='APP',
-    versions=ref('demo_erp__versions')
+    schema='APP'
 ) }}

@@ -1,7 +1,3 @@
-{{ config(
-    enabled=project_name == 'spark_cdc',
-    materialized='cdc_incremental',
-    raw_watermark={'column': 'offset', 'within': ['topic', 'partition']}
-) -}}
+{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
 
 {{ spark_cdc.quarantine(of=ref('demo_invoices__changes')) }}

@@ -415,27 +415,16 @@ def test_metadata_messages_tell_tables_columns_and_keys(
     assert "kafka.tmp" not in said
     call = " ".join(call_of(tmp_path, "cust__changes").split())
     assert (
-        "{{ spark_cdc.qlik_messages( ref('cust__log'), key=['ID', 'NAME'], columns={'NAME':"
-        " 'string', 'ID': 'bigint', 'NOTE': 'string'}, table='CUST', schema='APP',"
-        " metadata=source('kafka', 'metadata') ) }}" in call
+        "{{ spark_cdc.qlik_messages( ref('kafka_log'), key=['ID', 'NAME'], columns={'NAME':"
+        " 'string', 'ID': 'bigint', 'NOTE': 'string'}, table='CUST', schema='APP' ) }}" in call
     )
     left_out = "{spark_cdc.mask_names_changed_columns: {arguments: {leave_out: [NOTE]}}}"
     assert left_out in written(tmp_path)["models/kafka/cust/cust.yml"]
-    # messages are kept once, with their table; the model of a table reads its own
+    # messages are kept and read once
     assert call_of(tmp_path, "kafka_log") == (
-        "{{ config(materialized='cdc_incremental', partition_by=['message_table']) -}}\n\n"
-        "{{ spark_cdc.raw_log(ref('kafka_routed')) }}\n"
-    )
-    assert call_of(tmp_path, "kafka_routed") == (
-        "{{ config(materialized='view') -}}\n\n"
-        "select\n    *,\n    {{ spark_cdc.qlik_message_table(\n"
-        "        source('kafka', 'messages'),\n        versions=ref('kafka_versions')\n"
-        "    ) | indent(4) }} as message_table\nfrom {{ source('kafka', 'messages') }}\n"
-    )
-    assert call_of(tmp_path, "cust__log") == (
-        "{{ config(materialized='view') -}}\n\n"
-        "select * except (message_table)\nfrom {{ ref('kafka_log') }}\n"
-        "where message_table = 'app.cust' or message_table is null\n"
+        "{{ config(materialized='cdc_incremental', partition_by=['cdc_table']) -}}\n\n"
+        "{{ spark_cdc.qlik_messages_log(source('kafka', 'messages'), versions=ref('kafka_versions'))"
+        " }}\n"
     )
     versions = "{{ spark_cdc.qlik_schema_versions(source('kafka', 'metadata')) }}"
     assert versions in call_of(tmp_path, "kafka_versions")

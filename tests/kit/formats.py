@@ -146,8 +146,12 @@ class Deliveries:
 
     ``batches``: for each delivery the new rows of each relation. ``leaves``: the deliveries before
     which the raw rows that were read leave the raw relation. ``watermarks``: the ``raw_watermark``
-    of a kind of model (``changes``, ``quarantine``), if it has one. ``inputs``: the relations
-    besides ``raw`` that are raw rows too, and no look-ups.
+    of a kind of model (``changes``, ``quarantine``, ``log``), if it has one. ``inputs``: the
+    relations besides ``raw`` that are raw rows too, and no look-ups.
+
+    ``own_log``: for a format with a raw log of its own, the bodies of its models by their endings,
+    in their order; the last one is ``log``. In them ``{name}`` means a relation, or a model before.
+    The incremental models of the decoder read it with the arguments ``on_log``.
     """
 
     name: str
@@ -158,6 +162,8 @@ class Deliveries:
     leaves: Collection[int] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     inputs: Collection[str] = ()
+    own_log: Mapping[str, str] = field(default_factory=dict)
+    on_log: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from simulation import database
 
@@ -14,6 +14,7 @@ from kit.lake import write_parquet
 from kit.warehouse import Warehouse, install_package
 
 Row = Mapping[str, Any]
+AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
 MODELS = {
     "changes": "spark_cdc.{decoder}({raw}, {arguments})",
@@ -52,6 +53,8 @@ class Landing:
         logs: Mapping[str, str] | None = None,
         inputs: Collection[str] = (),
         now: bool = False,
+        own_log: Mapping[str, str] | None = None,
+        on_log: str = "",
     ) -> None:
         """The models of one raw table: incremental, and the same built from every row each time.
 
@@ -59,7 +62,8 @@ class Landing:
         columns of each. `watermarks` names the column that is `raw_watermark` for a kind of model.
         `logs` says which kind of model reads a raw log: `stored`, or `view` over a landing that
         keeps its rows. So do its `inputs`, relations in `more` that are raw rows too. With `now`
-        there is also a view of the history as of the time of a query.
+        there is also a view of the history as of the time of a query. `own_log`, `on_log`: those
+        of :class:`kit.formats.Deliveries`.
         """
         (self.home / "models").mkdir(exist_ok=True)
         # dbt's own tables are slow to make on Delta. On Iceberg a parquet table cannot be replaced,
@@ -72,6 +76,17 @@ class Landing:
         for kind in set((logs or {}).values()):
             for raw in [name, *(f"{name}__{other}" for other in inputs)]:
                 self._add_log(raw, kind)
+        sources = {other: f"source('landing', '{name}__{other}')" for other in more}
+        sources["raw"] = f"source('landing', '{name}')"
+        for ending, body in (own_log or {}).items():
+            settings = "materialized='table'"
+            if ending == "log":
+                watermark = (watermarks or {}).get("log")
+                settings = f"materialized='cdc_incremental', raw_watermark={watermark!r}"
+            (self.home / "models" / f"{name}_{ending}.sql").write_text(
+                f"{{{{ config({settings}) }}}}\n{{{{ {body.format(**sources)} }}}}\n"
+            )
+            sources[ending] = f"ref('{name}_{ending}')"
         for kind in kinds:
             watermark = (watermarks or {}).get(kind)
             for suffix, settings in (
@@ -85,8 +100,11 @@ class Landing:
                     if log and other in inputs:
                         source = f"ref('{name}__{other}_{log}')"
                     given = given.replace(f"{{{other}}}", source)
+                raw = f"ref('{name}_{log}')" if log else f"source('landing', '{name}{suffix}')"
+                if own_log and not suffix:
+                    given, raw = on_log, sources["log"]
                 text = MODELS[kind].format(
-                    raw=f"ref('{name}_{log}')" if log else f"source('landing', '{name}{suffix}')",
+                    raw=raw,
                     changes=f"ref('{name}_changes{suffix}')",
                     key=list(table.key),
                     decoder=decoder,
@@ -195,9 +213,9 @@ class Landing:
         return wrong
 
 
-def batches(rows: Sequence[Row], rng: random.Random, number: int) -> list[list[Row]]:
+def batches(rows: Sequence[AnyRow], rng: random.Random, number: int) -> list[list[AnyRow]]:
     """Cut rows into batches: most are near their position, some are early, late or repeated."""
-    cut: list[list[Row]] = [[] for _ in range(number)]
+    cut: list[list[AnyRow]] = [[] for _ in range(number)]
     for place, row in enumerate(rows):
         at = place * number // len(rows)
         if rng.random() < 0.15:

@@ -79,9 +79,11 @@ def run_in_batches(warehouse: Warehouse, home: Path, is_one: bool = False) -> No
             kinds=KINDS[warehouse.table_format][decoder != narrowest],
             watermarks=one.watermarks,
             more={name: columns for name, columns in one.columns.items() if name != "raw"},
-            logs={LOGS[warehouse.table_format]: log},
+            logs={} if one.own_log else {LOGS[warehouse.table_format]: log},
             inputs=one.inputs,
             now=decoder == narrowest,
+            own_log=one.own_log,
+            on_log=one.on_log,
         )
     landing.begin(warehouse.table_format)
     last = max(len(one.batches) for one in deliveries.values()) - 1

@@ -111,7 +111,7 @@ where not cdc_is_removed
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
     {%- endif -%}
     {#- a raw log has the columns of its relation in their order, which some decoders read by; Spark moves those of a partition -#}
-    {%- set names = run.call.spec.raw_columns.keys() | list + ['cdc_batch'] if run.call.builds == 'raw_log' else none -%}
+    {%- set names = spark_cdc._columns_of_log(run.call.spec) + ['cdc_batch'] if run.call.builds == 'raw_log' else none -%}
     {%- do spark_cdc._check_lock(run) -%}
     {%- do spark_cdc._replace_view(run, version, properties, names) -%}
 {%- endmacro -%}
@@ -176,7 +176,7 @@ as select {{ spark_cdc._column_list(names) if names else '*' }} from {{ version 
 
 {#- A new column is at the end of the table; the view shows it at its place. -#}
 {%- macro _parquet_follow_columns(run) -%}
-    {%- set names = run.raw_columns.keys() | list + ['cdc_batch'] -%}
+    {%- set names = spark_cdc._columns_of_log(run.call.spec) + ['cdc_batch'] -%}
     {%- if spark_cdc._described(run.target).keys() | list != names -%}
         {%- do spark_cdc._check_lock(run) -%}
         {%- do spark_cdc._replace_view(run, run.raw, spark_cdc._own(run.properties), names) -%}

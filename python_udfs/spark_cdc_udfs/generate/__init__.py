@@ -6,7 +6,7 @@
 - `lake` has the queries for tables; `spark_cdc_udfs.lake` connects as the profile of dbt says;
 - `finding` finds the tables of a source and their keys (`tables`, `drafts`): `change_tables`,
   `db2` and `shared_relations`, of which `masks`, `qlik` and `netiq` know what a format tells;
-- `models`, `raw_logs` and `routes` write SQL with `call`; `properties` writes YAML with
+- `models` and `raw_logs` write SQL with `call`; `properties` writes YAML with
   `yaml_text`;
 - `files` writes files and keeps edits; `clashes` finds names that would make dbt stop.
 """

@@ -18,6 +18,7 @@ class Decoder:
     needs: tuple[str, ...] = ()  # arguments without which it cannot be called
     inputs: tuple[str, ...] = ()  # arguments that are raw rows as well
     is_sql: bool = True  # whether it never calls a Python function
+    is_read_once: bool = False  # its raw log has messages that have been read for all tables
     metadata: str = ""  # the type of cdc_metadata, if it does not depend on the relation
 
 
@@ -40,6 +41,7 @@ DECODERS = {
         is_shared=True,
         needs=("metadata",),
         is_sql=False,
+        is_read_once=True,
         metadata=_QLIK_METADATA,
     ),
     "netiq_event_log": Decoder(

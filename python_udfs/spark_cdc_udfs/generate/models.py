@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_cdc_udfs.generate.call import call
 from spark_cdc_udfs.generate.decoders import BUILDS
-from spark_cdc_udfs.generate.raw_logs import argument_of, config, models_of_table, ref, rows_of
+from spark_cdc_udfs.generate.raw_logs import arguments_of, config, models_of_table, ref, rows_of
 from spark_cdc_udfs.generate.tables import Table
 
 # Arguments that are written before the key.
@@ -47,7 +47,7 @@ def decoder_call(table: Table) -> str:
     """Write the call of the decoder."""
     source = table.source
     first = (*FIRST, *FIRST_OF.get(source.decoder, ()))
-    values = {name: argument_of(table, name, value) for name, value in table.arguments.items()}
+    values = arguments_of(table)
     named = {name: values.pop(name) for name in first if name in values}
     named["key"] = list(table.key)
     if table.is_declared:

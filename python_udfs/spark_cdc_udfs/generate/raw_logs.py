@@ -1,7 +1,7 @@
 """Raw logs: incremental models read raw rows that are kept once. See docs/incremental.md.
 
 A change table has a raw log of its own. A relation with the rows of many tables has one for all of
-them. Of messages each table has a view with the ones that it needs.
+them. Messages are read there, once for all tables.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_cdc_udfs.generate import call, routes
+from spark_cdc_udfs.generate import call
 from spark_cdc_udfs.generate.call import Expression
 from spark_cdc_udfs.generate.config import Source
 from spark_cdc_udfs.generate.lake import Column, Columns
 from spark_cdc_udfs.generate.tables import Landed, Table
 from spark_cdc_udfs.generate.yaml_text import generic_test
+from spark_cdc_udfs.qlik.parsing import COLUMNS
 
 # The columns of qlik_schema_versions.
 VERSIONS = {
@@ -33,6 +34,8 @@ VERSIONS = {
     ),
     "data_schema": "string",
 }
+# What a message says.
+MESSAGE = f"struct<{', '.join(f'{name}: {kind}' for name, kind in COLUMNS.items())}>"
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,17 @@ def rows_of(table: Table) -> Expression:
     source = table.source
     if not source.is_incremental:
         return landed(source, table.landed)
-    is_own = table.route is not None or not source.kind.is_shared
-    return ref(f"{table.name}__log" if is_own else shared_log(source))
+    return ref(shared_log(source) if source.kind.is_shared else f"{table.name}__log")
+
+
+def arguments_of(table: Table) -> dict[str, Any]:
+    """Write the arguments of the decoder; messages that have been read need no metadata."""
+    is_read = table.source.is_incremental and table.source.kind.is_read_once
+    return {
+        name: argument_of(table, name, value)
+        for name, value in table.arguments.items()
+        if not (is_read and name == "metadata")
+    }
 
 
 def argument_of(table: Table, name: str, value: Any) -> Any:
@@ -109,11 +121,6 @@ def models_of_table(table: Table) -> Iterator[RawModel]:
         return
     if not source.kind.is_shared:
         yield raw_log(source, name, table.landed, table.raw)
-    elif table.route is not None:
-        said = f"The rows of {source.relation} that {table.name} needs."
-        sql = routes.messages_of(ref(shared_log(source)), table.route)
-        passed = routes.without_column(table.raw)
-        yield RawModel(name, sql, said, in_a_log(source, passed))
     yield from models_of_inputs([table], is_own=True)
 
 
@@ -138,44 +145,52 @@ def models_of_inputs(tables: Iterable[Table], is_own: bool) -> Iterator[RawModel
 
 
 def shared_models(source: Source, table: Table) -> Iterator[RawModel]:
-    """Give the raw log of the relation of all tables. Messages get the column with their table."""
-    columns, relation, route = dict(table.raw), table.landed, table.route
-    raw, metadata = landed(source, relation), table.arguments.get("metadata")
-    if route and isinstance(metadata, Landed) and not routes.is_routed(columns):
-        versions, routed = f"{source.name}_versions", f"{source.name}_routed"
-        told = landed(source, metadata.table)
-        of_versions = call.call("spark_cdc.qlik_schema_versions", [told], {})
-        yield RawModel(
-            versions,
-            f"{config(source, 'table')}\n\n{of_versions}\n",
-            f"The versions of all tables that {metadata.table} tells of.",
-            {name: Column(kind) for name, kind in VERSIONS.items()},
-            is_log=False,
-        )
-        columns[routes.COLUMN] = Column("string", "Its table; NULL if that is not certain")
-        said = f"The messages of {relation}, each with its table."
-        sql = routes.with_column(raw, ref(versions))
-        yield RawModel(routed, sql, said, columns, is_log=False)
-        raw = ref(routed)
-    by = {"partition_by": [routes.COLUMN]} if route and not source.batch else {}
-    yield raw_log(source, shared_log(source), relation, columns, raw, by)
+    """Give the raw log of the relation of all tables."""
+    if not source.kind.is_read_once:
+        yield raw_log(source, shared_log(source), table.landed, table.raw)
+        return
+    versions, metadata = f"{source.name}_versions", table.arguments["metadata"]
+    told = landed(source, metadata.table)
+    yield RawModel(
+        versions,
+        f"{config(source, 'table')}\n\n{call.call('spark_cdc.qlik_schema_versions', [told], {})}\n",
+        f"The versions of all tables that {metadata.table} tells of.",
+        {name: Column(kind) for name, kind in VERSIONS.items()},
+        is_log=False,
+    )
+    yield message_log(source, table, ref(versions))
 
 
-def raw_log(
-    source: Source,
-    name: str,
-    relation: str,
-    columns: Columns,
-    raw: Expression | None = None,
-    more: Mapping[str, Any] | None = None,
-) -> RawModel:
-    """Give a raw log of a relation of the landing; `raw` if a view has its rows."""
+def message_log(source: Source, table: Table, versions: Expression) -> RawModel:
+    """Give the raw log of a topic. A landing that keeps its rows is read from the last batch on."""
+    fitting = as_it_fits(source, table.raw)
+    watermark = fitting.batch or fitting.raw_watermark
+    given: dict[str, Any] = {"partition_by": ["cdc_table"]}
+    if watermark:
+        given["raw_watermark"] = watermark
+    rows = landed(source, table.landed)
+    of = call.call("spark_cdc.qlik_messages_log", [rows], {"versions": versions})
+    test = generic_test("raw_log_is_complete", {"landing": rows.text})
+    columns = in_a_log(replace(source, batch=""), table.raw)
+    columns["cdc_table"] = Column("string", "Its table; NULL if that is not certain")
+    columns["cdc_message"] = Column(MESSAGE, "What the message says")
+    columns["cdc_waiting_id"] = Column("string", "What tells a message that waits")
+    columns["cdc_answered_id"] = Column("string", "The same, in the second row of the message")
+    return RawModel(
+        shared_log(source),
+        f"{config(source, 'cdc_incremental', given)}\n\n{of}\n",
+        f"The messages of {table.landed} as they were delivered, each read once for all tables.",
+        columns,
+        tests=(test,) if watermark else (),
+    )
+
+
+def raw_log(source: Source, name: str, relation: str, columns: Columns) -> RawModel:
+    """Give a raw log of a relation of the landing."""
     source = as_it_fits(source, columns)
-    given = dict(more or {})
-    if source.raw_watermark is not None:
-        given["raw_watermark"] = source.raw_watermark
+    given = {} if source.raw_watermark is None else {"raw_watermark": source.raw_watermark}
     head = config(source, "view") if source.batch else config(source, "cdc_incremental", given)
-    rows = raw or landed(source, relation)
+    rows = landed(source, relation)
     of = call.call("spark_cdc.raw_log", [rows], {"batch": source.batch} if source.batch else {})
     of_landing = {} if source.batch else {"landing": rows.text}
     is_ordered = source.batch or source.raw_watermark is not None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from spark_cdc_udfs.errors import Failure
-from spark_cdc_udfs.generate import netiq, qlik, routes
+from spark_cdc_udfs.generate import netiq, qlik
 from spark_cdc_udfs.generate.drafts import Arguments, Draft, Found, arguments_of
 from spark_cdc_udfs.generate.lake import Column, Columns
 from spark_cdc_udfs.generate.tables import (
@@ -88,8 +88,7 @@ def _of_messages(landing: Landing, told: qlik.Told) -> Draft:
         else Evidence(tried=("no column has a primaryKeyPosition in its metadata",))
     )
     table = table_of(landing, name, columns, first, given)
-    route = routes.route_of(told.schema, told.table)
-    table = replace(table, without_bit=told.large, route=route)
+    table = replace(table, without_bit=told.large)
     return table, evidence, [*given.notes, *told.notes]
 
 

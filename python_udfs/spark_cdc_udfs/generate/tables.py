@@ -14,7 +14,6 @@ from spark_cdc_udfs.generate.decoders import ENDINGS
 from spark_cdc_udfs.generate.earlier import Earlier, earlier_run
 from spark_cdc_udfs.generate.known_keys import KnownKeys
 from spark_cdc_udfs.generate.lake import Column, Columns, columns_in, tables_in
-from spark_cdc_udfs.generate.routes import Route
 from spark_cdc_udfs.lake.queries import Lake
 
 
@@ -41,7 +40,6 @@ class Table:
     metadata: str = ""  # the type of cdc_metadata
     own: Mapping[str, Columns] = field(default_factory=dict)  # relations that only it reads
     shared: Mapping[str, Columns] = field(default_factory=dict)  # that other tables read as well
-    route: Route | None = None  # its messages in a topic with many tables
     without_bit: tuple[str, ...] = ()  # columns that masks leave out
     has_mask: bool = False
 

@@ -14,11 +14,14 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no type
 from spark_cdc_udfs.arrays import Bools
 from spark_cdc_udfs.qlik.messages import Decoder
 from spark_cdc_udfs.qlik.parsing import (
+    COLUMNS,
     Avro,
     Parsed,
     Record,
+    id_of,
     is_avro,
     is_avro_data,
+    is_waiting,
     parse,
     refused,
 )
@@ -27,12 +30,6 @@ from spark_cdc_udfs.qlik.versions import Known, lower, version_of
 BYTES_TOGETHER = 2**23  # of records that are read at once
 CHARACTERS_TOGETHER = 2**26  # of their JSON texts: in Avro, names have no bytes
 
-# What each field of the result is in SQL; all others are texts.
-TYPES = {
-    **dict.fromkeys(("names", "texts", "before_names", "before_texts"), "array<string>"),
-    **{"bit_names": "array<string>", "nested": "array<int>", "before_nested": "array<int>"},
-    "has_version": "boolean",
-}
 ARROW = {
     "array<string>": pa.list_(pa.string()),
     "array<int>": pa.list_(pa.int32()),
@@ -40,7 +37,6 @@ ARROW = {
     "string": pa.string(),
 }
 ARGUMENTS = (pa.binary(), pa.binary(), pa.binary(), pa.int64(), pa.string(), pa.string())
-COLUMNS = {name: TYPES.get(name, "string") for name in Parsed._fields}
 FIELDS = [pa.field(name, ARROW[type_]) for name, type_ in COLUMNS.items()]
 
 
@@ -55,7 +51,7 @@ def spark_cdc_qlik_message(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[
     - `options`, string, an object as JSON: `tables`, tables that are known without versions, as
       lists of schema and name; `little`: masks in Avro are little-endian; `is_text`: the values
       landed as text, so Avro messages are `avro_unsupported`; `only_metadata`: data messages are
-      not looked into;
+      not looked into; `has_waited`: the messages have waited, and are read once more;
     - `versions`, string: the rows of `qlik_schema_versions` as JSON, with `written_at` in
       microseconds. Null without metadata.
 
@@ -90,6 +86,7 @@ class Reader:
         self._is_text = given.get("is_text", False)
         self._only_metadata = given.get("only_metadata", False)
         self._little = given.get("little", False)
+        self._has_waited = given.get("has_waited", False)
         self._decoder = Decoder(self._known)
 
     def read(self, value: Any, key: Any, topic: Any, at: Any) -> Iterator[Any]:
@@ -126,8 +123,14 @@ class Reader:
 
     def _parsed(self, record: Record, avro: Avro | Parsed | None) -> Parsed:
         if isinstance(avro, Parsed):
-            return avro
-        return parse(record, self._known, avro, self._little, self._only_metadata)
+            found = avro
+        else:
+            found = parse(record, self._known, avro, self._little, self._only_metadata)
+        if self._only_metadata:
+            return found
+        if is_waiting(found):
+            return found._replace(waiting_id=id_of(record))
+        return found._replace(answered_id=id_of(record)) if self._has_waited else found
 
     def _avro(self, value: Any, at: Any, which: Bools) -> Iterator[Avro | Parsed]:
         """Give the Avro messages of a batch as JSON, or what is wrong with each."""

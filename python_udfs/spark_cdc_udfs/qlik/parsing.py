@@ -6,6 +6,7 @@ tables of a topic, and no model of one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -40,14 +41,17 @@ class Parsed(NamedTuple):
       whatever the columns of its table are (rules 7 to 11);
     - `version`: of a metadata message its version as JSON, see `read_version`;
     - `schema_id`: its `messageSchemaId`; `message_id`: the id of rule 11; `has_version`: there is
-      one with this id; `table_version`: the number of the version that wrote it;
+      one with this id, null without metadata; `table_version`: the number of the version that
+      wrote it;
     - `table_schema` and `table_name`, in lower case (rule 6);
     - `operation`, `change_seq` and other headers;
     - `names`, `texts` and `nested` of the row image (rule 8): names and texts of its members, and
       the places of those that are objects or arrays, from 0 on. The same of `beforeData`;
     - `changed_bits` and `carried_bits`: the masks, a digit 0 or 1 for each bit, the lowest first;
       `bit_names`: the column of each bit, null where there is none. It is null as a whole without a
-      mask, or where only the order of the members tells.
+      mask, or where only the order of the members tells;
+    - `waiting_id`: of a message whose table or schema is not known yet. It is the same for equal
+      messages. `answered_id`: the same of a message that waited, and has been read once more.
     """
 
     kind: str | None = None
@@ -76,7 +80,17 @@ class Parsed(NamedTuple):
     changed_bits: str | None = None
     carried_bits: str | None = None
     bit_names: Sequence[str | None] | None = None
+    waiting_id: str | None = None
+    answered_id: str | None = None
 
+
+# What each field is in SQL; all others are texts.
+_TYPES = {
+    **dict.fromkeys(("names", "texts", "before_names", "before_texts"), "array<string>"),
+    **{"bit_names": "array<string>", "nested": "array<int>", "before_nested": "array<int>"},
+    "has_version": "boolean",
+}
+COLUMNS = {name: _TYPES.get(name, "string") for name in Parsed._fields}
 
 TOMBSTONE = Parsed()
 UNREAD = Parsed(kind="data")
@@ -97,6 +111,22 @@ class Avro(NamedTuple):
     json: str
     namespace: str | None
     fields: Sequence[str] | None
+
+
+def is_waiting(parsed: Parsed) -> bool:
+    """Say whether the table or the schema of a message may become known later (rules 4 and 6)."""
+    if parsed.kind == "data":
+        has_table = parsed.table_schema is not None or parsed.table_name is not None
+        return not has_table or (parsed.schema_id is not None and not parsed.has_version)
+    return parsed.reason == "unknown_schema"
+
+
+def id_of(record: Record) -> str:
+    """Give an id of a record, 32 hexadecimal digits. Records with one id wait for the same."""
+    found = hashlib.md5(usedforsecurity=False)
+    for part in (record.value, record.key, record.topic):
+        found.update(b"-" if part is None else b"%d:%b" % (len(part), part))
+    return found.hexdigest()
 
 
 class Refused(ValueError):
@@ -252,7 +282,7 @@ def _data(
         None,
         schema_id,
         message_id,
-        bool(known.with_id(message_id)),
+        bool(known.with_id(message_id)) if known.has_metadata else None,
         None if version is None or version.table_version is None else str(version.table_version),
         None if table is None else table[0],
         None if table is None else table[1],

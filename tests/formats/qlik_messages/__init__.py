@@ -8,25 +8,28 @@ could ask of it. This folder serves it, too: its vectors, its wrapper model, the
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from kit.formats import Blocks, Case, Deliveries, Format, Relation
+from kit.landing import batches
 from simulation import database
 
 from formats.qlik_messages import avro, hostile, vector_checks, vector_units, writer
 from formats.qlik_messages.message import dump
 from formats.qlik_messages.reference import Row
-from formats.qlik_messages.versions import TYPES, Versions, read_versions, version_of
+from formats.qlik_messages.versions import TYPES, Versions, read_versions
 from formats.qlik_messages.writer import Log, Style, possible_bad
 from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
 
 DECODER = "qlik_messages"
 
-# Offsets rise from one delivery to the next within a partition, and say nothing across them.
-WATERMARK: Any = {"column": "offset", "within": ["topic", "partition"]}
+# The models of a topic whose messages are read once for all of its tables.
+OWN_LOG = {
+    "versions": "spark_cdc.qlik_schema_versions({metadata})",
+    "log": "spark_cdc.qlik_messages_log({raw}, versions={versions})",
+}
 
 
 def with_bad(style: Style, number: int = 2) -> Style:
@@ -127,46 +130,40 @@ def versions_case(seed: int) -> tuple[Relation, Versions, dict[str, int]]:
     return Relation(TYPES, records), found, found.raw_counts(records)
 
 
-def in_order(records: Sequence[Row], rng: random.Random, number: int) -> list[list[Row]]:
-    """Cut the records of each partition into batches; the last one of a batch may come again."""
-    partitions: dict[tuple[Any, ...], list[Row]] = {}
-    for record in sorted(records, key=lambda one: int(one["offset"])):
-        partitions.setdefault((record["topic"], record["partition"]), []).append(record)
-    cut: list[list[Row]] = [[] for _ in range(number)]
-    for partition in partitions.values():
-        ends = sorted(
-            len(partition) * (2 * place + rng.randrange(-1, 2)) // (2 * number)
-            for place in range(1, number)
-        )
-        for place, (first, end) in enumerate(zip([0, *ends], [*ends, len(partition)], strict=True)):
-            again = partition[first - 1 : first] if first and rng.random() < 0.5 else []
-            cut[place] += [*again, *partition[first:end]]
-    for part in cut:
-        rng.shuffle(part)
-    return cut
-
-
-def table_told(record: Row) -> tuple[str | None, str | None]:
-    """The table that a metadata message is about."""
-    version = version_of(record, avro.opened)
-    assert version is not None
-    return version.table
-
-
 def log_in_batches(rng: random.Random) -> tuple[Log, list[list[Row]], list[list[Row]]]:
-    """A topic in three batches, and its metadata: the last version is told a batch too late.
+    """A topic in three batches, and its metadata: the first version and the last ones are late.
 
-    Messages wait for it, as nothing but their schema id names their table. It comes when the raw
-    rows leave, with all others again.
+    Messages wait for them, as nothing but their schema id names their table. All metadata comes
+    again when the raw rows leave. The change before the loads of one partition lands in the first
+    batch, the one of the other partition in the last. The loads land in between.
     """
-    workload = database.generate(database.ORDERS, rng, 40, without=writer.NOT_SENT)
-    other = database.generate(database.POSITIONS, rng, 10, without=writer.NOT_SENT)
-    style = replace(BY_ID, twice=0.0, shuffle=False, again=0.25)
-    log = writer.write(workload, rng, style, [other])
-    own = (writer.SCHEMA.lower(), database.ORDERS.name)
-    *_, late = (row for row in log.metadata_rows if table_told(row) == own)
-    told = [row for row in log.metadata_rows if row is not late]
-    return log, in_order(log.rows, rng, 3), [told, [], log.metadata_rows]
+    loads: dict[int, list[str]] = {}
+    while len(loads) < 2:
+        workload = database.generate(database.ORDERS, rng, 40, without=writer.NOT_SENT)
+        other = database.generate(database.POSITIONS, rng, 10, without=writer.NOT_SENT)
+        style = replace(BY_ID, twice=0.0, shuffle=False, again=0.25)
+        log = writer.write(workload, rng, style, [other])
+        loads = {}
+        for event in log.events:
+            if event["cdc_operation"] == "load":
+                anchor, partition, _ = event["cdc_sequence"].split(".")
+                loads.setdefault(int(partition), []).append(anchor)
+    earliest, latest = (anchors[0].encode() for anchors in loads.values())
+    parts = batches(log.rows, rng, 3)
+    parts = moved(parts, lambda row: earliest in (row["value"] or b""), 0)
+    parts = moved(parts, lambda row: latest in (row["value"] or b""), 2)
+    places = {event["cdc_sequence"][36:] for event in log.events}
+    parts = moved(parts, lambda row: f"{row['partition']:010}.{row['offset']:019}" in places, 1)
+    told = log.metadata_rows
+    return log, parts, [told[1:-2], told[:1], told]
+
+
+def moved(parts: Sequence[Sequence[Row]], which: Callable[[Row], bool], to: int) -> list[list[Row]]:
+    """Move some records to one batch."""
+    there = [row for part in parts for row in part if which(row)]
+    rest = [[row for row in part if not which(row)] for part in parts]
+    rest[to] += there
+    return rest
 
 
 def deliveries(rng: random.Random) -> Deliveries:
@@ -181,8 +178,8 @@ def deliveries(rng: random.Random) -> Deliveries:
             {"raw": part, "metadata": metadata} for part, metadata in zip(parts, told, strict=True)
         ],
         leaves=(2,),
-        # the quarantine finds what is new without it
-        watermarks={"changes": WATERMARK},
+        own_log=OWN_LOG,
+        on_log=log.arguments.replace(", metadata={metadata}", ""),
     )
 
 

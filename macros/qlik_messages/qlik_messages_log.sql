@@ -1,0 +1,95 @@
+{#- The raw log of a topic, in which each message has been read. See _macros.yml for the arguments. -#}
+{%- macro qlik_messages_log(messages, versions=none, tables=[]) -%}
+    {%- if not execute -%}{{ return('') }}{%- endif -%}
+    {%- if spark_cdc._is_untold(messages) -%}{{ return(spark_cdc._untold(messages)) }}{%- endif -%}
+    {%- set call, known = spark_cdc._call_of_log(messages, none, 'qlik_messages', 'qlik_messages_log'), [] -%}
+    {%- set me, spec = 'qlik_messages_log', call.spec -%}
+    {%- do spark_cdc._check_qlik_versions(me, versions) -%}
+    {%- do spark_cdc._check_functions(me, ['spark_cdc_qlik_message'], '4.0') -%}
+    {%- for table in (tables if tables is sequence and tables is not string and tables is not mapping else [tables]) -%}
+        {%- set parts = table.split('.', 1) if table is string else [] -%}
+        {%- if not parts | select | list or '' in parts -%}
+            {{ spark_cdc._stop(me, 'tables has ' ~ table, "a list of texts, 'SCHEMA.TABLE' or 'TABLE'", "tables=['APP.ORDERS']") }}
+        {%- endif -%}
+        {%- do known.append(([none] + parts)[-2:]) -%}
+    {%- endfor -%}
+    {%- do spec.update({
+        'lookups': {'versions': versions} if versions is not none else {},
+        'computed': spark_cdc._qlik_computed({}),
+        'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, spec.raw_columns),
+        'options': {'tables': known, 'little': spark_cdc._qlik_mask_byte_order(me) == 'little'},
+    }) -%}
+    {{ return(spark_cdc._declared(call)) }}
+{%- endmacro -%}
+
+
+{#- The columns that the log has of each message, and their types in it. -#}
+{%- macro _qlik_computed(types) -%}
+    {%- set computed = {} -%}
+    {%- for name in ('cdc_table', 'cdc_message', 'cdc_waiting_id', 'cdc_answered_id') -%}{%- do computed.update({name: types[name]}) -%}{%- endfor -%}
+    {{ return(computed) }}
+{%- endmacro -%}
+
+{#- The rows of a relation as the log has them, without their batch. With `has_waited` the rows are messages of the log that waited.
+    Then only those are given of which more is known now. cdc_table is NULL where the table is not certain. It is also NULL in
+    the second row of a message that waited, so the models of all tables read it. -#}
+{%- macro _log_qlik_messages(spec, relation, has_waited=false) -%}
+with {{ spark_cdc._qlik_parsed(
+    relation, spec.found, spec.raw_columns,
+    versions=spark_cdc._qlik_versions_as_text(spec.lookups.versions) if spec.lookups else none,
+    options=dict(spec.options, has_waited=has_waited),
+    passed_on=spec.raw_columns
+) }}
+
+select
+    {{ spark_cdc._column_list(spec.raw_columns) }},
+    case
+        when cdc_message.table_name is not null and cdc_message.answered_id is null
+            then concat_ws('.', cdc_message.table_schema, cdc_message.table_name)
+    end as cdc_table,
+    cdc_message,
+    cdc_message.waiting_id as cdc_waiting_id,
+    cdc_message.answered_id as cdc_answered_id
+from parsed
+    {%- if has_waited %}
+where cdc_message.answered_id is not null
+    {%- endif %}
+{%- endmacro -%}
+
+
+{#- A CTE, `parsed`, of a log of messages. A message that waited has two rows there; the second one counts. -#}
+{%- macro _qlik_parsed_before(spec, as_delivered) -%}
+    {%- set fields = [] -%}
+    {%- for name in spark_cdc._qlik_record_columns() -%}
+        {%- do fields.append(spark_cdc._qlik_record_column(spec.found, spec.raw_columns, name) ~ ' as cdc_' ~ name) -%}
+    {%- endfor -%}
+    {%- if as_delivered -%}{%- do fields.append(spark_cdc.raw_json(spec.raw_columns) ~ ' as cdc_raw') -%}{%- endif -%}
+parsed as (
+    select
+        {{ fields | join(',\n') | indent(8) }},
+        cdc_message
+    from {{ spec.relation }} as records
+    where
+        {{ spark_cdc._qlik_may_be_of_table(spec) }}
+        and (
+            cdc_waiting_id is null
+            or not exists (
+                select 1 as cdc_one
+                from {{ spec.relation }} as answers
+                where answers.cdc_answered_id = records.cdc_waiting_id
+            )
+        )
+)
+{%- endmacro -%}
+
+{#- A condition for rows of the log: they can matter for the table. By cdc_table alone, so that partitions are skipped. -#}
+{%- macro _qlik_may_be_of_table(spec) -%}
+    {%- set name, schema = spec.table, spec.schema -%}
+    {%- if name and schema -%}
+        {%- set found = 'cdc_table in (' ~ spark_cdc._literal(name) ~ ', ' ~ spark_cdc._literal(schema ~ '.' ~ name) ~ ')' -%}
+    {%- elif name -%}
+        {%- set found = "endswith(concat('.', cdc_table), " ~ spark_cdc._literal('.' ~ name) ~ ')' -%}
+    {%- endif -%}
+    {{ return('(cdc_table is null or ' ~ found ~ ')' if found else 'true') }}
+{%- endmacro -%}
+
