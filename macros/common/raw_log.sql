@@ -54,20 +54,22 @@
 {#- The model's SELECT. `batch` is the value of cdc_batch, as SQL, where it is no column of the relation. A varchar is stored as a
     string, so that it may become longer. -#}
 {%- macro _select_of_log(call, batch) -%}
-    {%- set columns = [] -%}
-    {%- for name, data_type in call.spec.raw_columns.items() -%}
-        {%- set column = spark_cdc._quote(name) -%}
-        {%- do columns.append(
-            'cast(' ~ column ~ ' as string) as ' ~ column if call.batch is none and (data_type | lower).startswith('varchar') else column
-        ) -%}
-    {%- endfor -%}
-    {%- set rows = 'select\n    ' ~ columns | join(',\n    ') ~ '\nfrom ' ~ call.spec.relation -%}
+    {%- if call.reader -%}
 select
     *,
-    {{ batch if call.batch is none else spark_cdc._quote(call.batch) }} as cdc_batch
+    {{ batch }} as cdc_batch
 from (
-    {{ spark_cdc._read_for_log(call, '(' ~ rows ~ ')') if call.reader else rows | indent(4) }}
-) as delivered
+    {{ spark_cdc._read_for_log(call, call.spec.relation) | indent(4) }}
+) as read_rows
+    {%- else -%}
+select
+    {%- for name, data_type in call.spec.raw_columns.items() %}
+    {%- set column = spark_cdc._quote(name) %}
+    {{ 'cast(' ~ column ~ ' as string) as ' ~ column if call.batch is none and (data_type | lower).startswith('varchar') else column }},
+    {%- endfor %}
+    {{ batch if call.batch is none else spark_cdc._quote(call.batch) }} as cdc_batch
+from {{ call.spec.relation }}
+    {%- endif -%}
 {%- endmacro -%}
 
 {#- A select of the rows of a relation with what the log's reader computes of them. -#}
@@ -126,10 +128,10 @@ from (
     {{ return(false) }}
 {%- endmacro -%}
 
-{#- A relation as decoders read it, without the batch of a raw log. -#}
-{%- macro _without_batch(relation, raw_columns) -%}
-    {%- if spark_cdc._raw_log_of(relation) is none -%}
-        {{ return(relation) }}
+{#- The relation of a decoder without the batch of a raw log. A decoder with a raw log of its own knows the columns. -#}
+{%- macro _without_batch(spec) -%}
+    {%- if spec.computed or spark_cdc._raw_log_of(spec.relation) is none -%}
+        {{ return(spec.relation) }}
     {%- endif -%}
-    {{ return('(select ' ~ spark_cdc._column_list(raw_columns) ~ ' from ' ~ relation ~ ')') }}
+    {{ return('(select ' ~ spark_cdc._column_list(spec.raw_columns) ~ ' from ' ~ spec.relation ~ ')') }}
 {%- endmacro -%}

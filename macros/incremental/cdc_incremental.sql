@@ -82,7 +82,7 @@
 {%- macro _declared_select(call, has_truncates=false) -%}
     {%- if call.decoder -%}
         {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
-        {%- set relation = spark_cdc._without_batch(call.spec.relation, spark_cdc._columns_of_log(call.spec)) -%}
+        {%- set relation = spark_cdc._without_batch(call.spec) -%}
         {{ return(select(dict(call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(call.spec), batch=spark_cdc._batch()))) }}
     {%- elif call.builds == 'raw_log' -%}
         {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}

@@ -85,10 +85,13 @@
 {#- CTEs to `parsed`: each record of a relation, with what its message says in `cdc_message`. The Python function
     spark_cdc_qlik_message reads it, and says what its fields are. `versions` is an expression with the versions of the tables;
     the function takes it from the first record of a partition. `options` are the other things that it has to know. The columns
-    `passed_on` are there under their names, too. -#}
-{%- macro _qlik_parsed(relation, found, in_relation, versions=none, options={}, as_delivered=false, condition=none, passed_on=[]) -%}
+    `passed_on` are there under their names, too; a varchar as a string. -#}
+{%- macro _qlik_parsed(relation, found, in_relation, versions=none, options={}, as_delivered=false, condition=none, passed_on={}) -%}
     {%- set fields = [] -%}
-    {%- for name in passed_on -%}{%- do fields.append(spark_cdc._quote(name)) -%}{%- endfor -%}
+    {%- for name, data_type in passed_on.items() -%}
+        {%- set column = spark_cdc._quote(name) -%}
+        {%- do fields.append('cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column) -%}
+    {%- endfor -%}
     {%- for name in spark_cdc._qlik_record_columns() -%}
         {%- do fields.append(spark_cdc._qlik_record_column(found, in_relation, name) ~ ' as cdc_' ~ name) -%}
     {%- endfor -%}

@@ -31,28 +31,55 @@
 {%- endmacro -%}
 
 {#- The rows of a relation as the log has them, without their batch. With `has_waited` the rows are messages of the log that waited.
-    Then only those are given of which more is known now. cdc_table is NULL where the table is not certain. It is also NULL in
-    the second row of a message that waited, so the models of all tables read it. -#}
+    Then only those are given of which more is known now.
+
+    A message waits for its schema, or for its table. cdc_table is NULL where the table is not certain. It is also NULL in the
+    second row of a message that waited, so the models of all tables read it. -#}
 {%- macro _log_qlik_messages(spec, relation, has_waited=false) -%}
 with {{ spark_cdc._qlik_parsed(
     relation, spec.found, spec.raw_columns,
     versions=spark_cdc._qlik_versions_as_text(spec.lookups.versions) if spec.lookups else none,
-    options=dict(spec.options, has_waited=has_waited),
+    options=spec.options,
     passed_on=spec.raw_columns
-) }}
+) }},
+
+placed as (
+    select
+        *,
+        case
+            when
+                cdc_message.reason <=> 'unknown_schema'
+                or (
+                    cdc_message.kind = 'data'
+                    and (
+                        coalesce(cdc_message.table_schema, cdc_message.table_name) is null
+                        or (cdc_message.schema_id is not null and cdc_message.has_version is not true)
+                    )
+                )
+                then md5(to_json(struct(cdc_value, cdc_key, cdc_topic)))
+        end as cdc_waiting_id
+    from parsed
+)
 
 select
-    {{ spark_cdc._column_list(spec.raw_columns) }},
-    case
-        when cdc_message.table_name is not null and cdc_message.answered_id is null
-            then concat_ws('.', cdc_message.table_schema, cdc_message.table_name)
-    end as cdc_table,
-    cdc_message,
-    cdc_message.waiting_id as cdc_waiting_id,
-    cdc_message.answered_id as cdc_answered_id
-from parsed
+    {{ spark_cdc._column_list(spec.raw_columns) | replace(', ', ',\n    ') }},
     {%- if has_waited %}
-where cdc_message.answered_id is not null
+    cast(null as string) as cdc_table,
+    cdc_message,
+    cdc_waiting_id,
+    md5(to_json(struct(cdc_value, cdc_key, cdc_topic))) as cdc_answered_id
+from placed
+where cdc_waiting_id is null
+    {%- else %}
+    if(
+        cdc_message.table_name is null,
+        null,
+        concat_ws('.', cdc_message.table_schema, cdc_message.table_name)
+    ) as cdc_table,
+    cdc_message,
+    cdc_waiting_id,
+    cast(null as string) as cdc_answered_id
+from placed
     {%- endif %}
 {%- endmacro -%}
 
@@ -92,4 +119,3 @@ parsed as (
     {%- endif -%}
     {{ return('(cdc_table is null or ' ~ found ~ ')' if found else 'true') }}
 {%- endmacro -%}
-

@@ -51,7 +51,7 @@ read as (
     select
         cdc_timestamp,
         from_json(
-            cdc_message.version,
+            cdc_message.detail,
             '{{ read | join(",\n            ") }}'
         ) as cdc_version
     from parsed

@@ -423,7 +423,8 @@ def test_metadata_messages_tell_tables_columns_and_keys(
     # messages are kept and read once
     assert call_of(tmp_path, "kafka_log") == (
         "{{ config(materialized='cdc_incremental', partition_by=['cdc_table']) -}}\n\n"
-        "{{ spark_cdc.qlik_messages_log(source('kafka', 'messages'), versions=ref('kafka_versions'))"
+        "{{ spark_cdc.qlik_messages_log(source('kafka', 'messages'),"
+        " versions=ref('kafka_versions'))"
         " }}\n"
     )
     versions = "{{ spark_cdc.qlik_schema_versions(source('kafka', 'metadata')) }}"

@@ -33,6 +33,8 @@ KILLS = int(os.environ.get("SPARK_CDC_KILLS", "10"))
 FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 INCREMENTAL = ("run", "--exclude", "*_whole")
 KINDS = ("changes", "current", "history")
+# The raw logs that formats read in turns, but for those with one of their own.
+LOGS: tuple[dict[str, str], ...] = ({}, {"changes": "stored"}, {"changes": "view"})
 
 # The table `held` is created before the statement STATEMENT of the model MODEL (a name from the
 # materialization). Then the statement runs, and the run stops after it. With HELD it stops before
@@ -186,8 +188,10 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
                 kinds=KINDS,
                 watermarks=given.watermarks,
                 more=more,
-                logs=({}, {"changes": "stored"}, {"changes": "view"})[turn % 3],
+                logs={} if given.own_log else LOGS[turn % 3],
                 inputs=given.inputs,
+                own_log=given.own_log,
+                on_log=given.on_log,
             )
             cut[one.decoder] = parts_of(given, KILLS)
         landing.begin(FORMAT)

@@ -39,6 +39,7 @@ class Landing:
     batches: int = 0
     have_left: set[str] = field(default_factory=set)
     now: dict[str, Sequence[str]] = field(default_factory=dict)  # columns of the table
+    own_logs: set[str] = field(default_factory=set)
 
     def add(
         self,
@@ -78,6 +79,8 @@ class Landing:
                 self._add_log(raw, kind)
         sources = {other: f"source('landing', '{name}__{other}')" for other in more}
         sources["raw"] = f"source('landing', '{name}')"
+        if own_log:
+            self.own_logs.add(name)
         for ending, body in (own_log or {}).items():
             settings = "materialized='table'"
             if ending == "log":
@@ -204,6 +207,13 @@ class Landing:
                 whole = f"select {names} from {self.schema}.`{name}_{kind}_whole`"
                 if difference := self.warehouse.difference(built, whole):
                     wrong.append(f"{name}_{kind}: {difference}")
+        for name in self.own_logs - self.have_left:
+            log = f"{self.schema}.{name}_log where cdc_answered_id is null"
+            ((kept, landed),) = self.warehouse.sql(
+                f"select count(*), (select count(*) from {self.schema}.{name}_whole) from {log}"
+            )
+            if kept != landed:
+                wrong.append(f"{name}_log: {kept} rows of {landed} that landed")
         for name, of_table in self.now.items():
             names = ", ".join("`" + column.replace("`", "``") + "`" for column in of_table)
             built = f"select {names} from {self.schema}.`{name}_now`"

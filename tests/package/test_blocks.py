@@ -65,7 +65,6 @@ def test_sql_of_the_pages(warehouse: Warehouse, tmp_path: Path) -> None:
         model["name"]: [(column["name"], column["data_type"]) for column in model["columns"]]
         for model in yaml.safe_load(DOCUMENTED.read_text())["models"]
     }
-    warehouse.sql("set spark.sql.debug.maxToStringFields = 100")  # types as a whole
     wrong, resolved = [], 0
     for name, block in found.items():
         sql = (compiled / f"{name}.sql").read_text()

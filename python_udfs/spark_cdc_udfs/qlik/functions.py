@@ -18,10 +18,8 @@ from spark_cdc_udfs.qlik.parsing import (
     Avro,
     Parsed,
     Record,
-    id_of,
     is_avro,
     is_avro_data,
-    is_waiting,
     parse,
     refused,
 )
@@ -51,7 +49,7 @@ def spark_cdc_qlik_message(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[
     - `options`, string, an object as JSON: `tables`, tables that are known without versions, as
       lists of schema and name; `little`: masks in Avro are little-endian; `is_text`: the values
       landed as text, so Avro messages are `avro_unsupported`; `only_metadata`: data messages are
-      not looked into; `has_waited`: the messages have waited, and are read once more;
+      not looked into;
     - `versions`, string: the rows of `qlik_schema_versions` as JSON, with `written_at` in
       microseconds. Null without metadata.
 
@@ -86,7 +84,6 @@ class Reader:
         self._is_text = given.get("is_text", False)
         self._only_metadata = given.get("only_metadata", False)
         self._little = given.get("little", False)
-        self._has_waited = given.get("has_waited", False)
         self._decoder = Decoder(self._known)
 
     def read(self, value: Any, key: Any, topic: Any, at: Any) -> Iterator[Any]:
@@ -123,14 +120,8 @@ class Reader:
 
     def _parsed(self, record: Record, avro: Avro | Parsed | None) -> Parsed:
         if isinstance(avro, Parsed):
-            found = avro
-        else:
-            found = parse(record, self._known, avro, self._little, self._only_metadata)
-        if self._only_metadata:
-            return found
-        if is_waiting(found):
-            return found._replace(waiting_id=id_of(record))
-        return found._replace(answered_id=id_of(record)) if self._has_waited else found
+            return avro
+        return parse(record, self._known, avro, self._little, self._only_metadata)
 
     def _avro(self, value: Any, at: Any, which: Bools) -> Iterator[Avro | Parsed]:
         """Give the Avro messages of a batch as JSON, or what is wrong with each."""

@@ -6,7 +6,6 @@ tables of a topic, and no model of one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -38,8 +37,8 @@ class Parsed(NamedTuple):
 
     - `kind`: `data`, `metadata`, or `refused`: it cannot be read (rules 2 to 5); null: a tombstone;
     - `reason` and `detail`: why it is refused. Of a data message also why it makes no event,
-      whatever the columns of its table are (rules 7 to 11);
-    - `version`: of a metadata message its version as JSON, see `read_version`;
+      whatever the columns of its table are (rules 7 to 11). The `detail` of a metadata message is
+      its version as JSON, see `read_version`;
     - `schema_id`: its `messageSchemaId`; `message_id`: the id of rule 11; `has_version`: there is
       one with this id, null without metadata; `table_version`: the number of the version that
       wrote it;
@@ -49,15 +48,12 @@ class Parsed(NamedTuple):
       the places of those that are objects or arrays, from 0 on. The same of `beforeData`;
     - `changed_bits` and `carried_bits`: the masks, a digit 0 or 1 for each bit, the lowest first;
       `bit_names`: the column of each bit, null where there is none. It is null as a whole without a
-      mask, or where only the order of the members tells;
-    - `waiting_id`: of a message whose table or schema is not known yet. It is the same for equal
-      messages. `answered_id`: the same of a message that waited, and has been read once more.
+      mask, or where only the order of the members tells.
     """
 
     kind: str | None = None
     reason: str | None = None
     detail: str | None = None
-    version: str | None = None
     schema_id: str | None = None
     message_id: str | None = None
     has_version: bool | None = None
@@ -80,8 +76,6 @@ class Parsed(NamedTuple):
     changed_bits: str | None = None
     carried_bits: str | None = None
     bit_names: Sequence[str | None] | None = None
-    waiting_id: str | None = None
-    answered_id: str | None = None
 
 
 # What each field is in SQL; all others are texts.
@@ -111,22 +105,6 @@ class Avro(NamedTuple):
     json: str
     namespace: str | None
     fields: Sequence[str] | None
-
-
-def is_waiting(parsed: Parsed) -> bool:
-    """Say whether the table or the schema of a message may become known later (rules 4 and 6)."""
-    if parsed.kind == "data":
-        has_table = parsed.table_schema is not None or parsed.table_name is not None
-        return not has_table or (parsed.schema_id is not None and not parsed.has_version)
-    return parsed.reason == "unknown_schema"
-
-
-def id_of(record: Record) -> str:
-    """Give an id of a record, 32 hexadecimal digits. Records with one id wait for the same."""
-    found = hashlib.md5(usedforsecurity=False)
-    for part in (record.value, record.key, record.topic):
-        found.update(b"-" if part is None else b"%d:%b" % (len(part), part))
-    return found.hexdigest()
 
 
 class Refused(ValueError):
@@ -212,7 +190,7 @@ def _parsed(
         version = json.dumps(read_version(inner), ensure_ascii=False)
         if len(version) > MOST_CHARACTERS:  # Spark's JSON reader has limits
             raise BadMetadata(f"a version of {len(version)} characters")
-        return Parsed(kind="metadata", version=version)
+        return Parsed(kind="metadata", detail=version)
     if only_metadata:
         if inner is content:
             _headers(content)
@@ -279,7 +257,6 @@ def _data(
         "data",
         reason,
         detail,
-        None,
         schema_id,
         message_id,
         bool(known.with_id(message_id)) if known.has_metadata else None,
