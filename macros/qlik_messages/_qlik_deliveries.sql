@@ -41,7 +41,7 @@ messages as (
 {%- macro _qlik_delivered(spec, as_delivered) -%}
 placed as (
     select
-        *,
+        * except (cdc_value, cdc_key),
         md5(cdc_value) as cdc_hash,
         {%- if 'offset' in spec.found %}
         if(
@@ -84,7 +84,7 @@ delivered as (
 
 told as (
     select
-        * except (cdc_message, cdc_value, cdc_key),
+        * except (cdc_message),
         {%- for name in spark_cdc._qlik_fields() %}
         cdc_message.{{ name }} as cdc_{{ 'header_' if name == 'timestamp' else 'first_' if name == 'reason' }}{{ name }},
         {%- endfor %}

@@ -1,5 +1,5 @@
 {{ spark_cdc.qlik_messages(
-    source('landing', 'messages'),
+    ref('qlik_log'),
     key=['ORDER_ID'],
     columns={
         'ORDER_ID': 'bigint',
@@ -14,6 +14,5 @@
         'NOTE': 'string'
     },
     table='ORDERS',
-    schema='APP',
-    metadata=source('landing', 'metadata')
+    schema='APP'
 ) }}

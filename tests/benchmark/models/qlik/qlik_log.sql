@@ -1,0 +1,3 @@
+{{ config(materialized='cdc_incremental') }}
+
+{{ spark_cdc.qlik_messages_log(source('landing', 'messages'), versions=ref('qlik_versions')) }}

@@ -1,0 +1,1 @@
+{{ spark_cdc.qlik_schema_versions(source('landing', 'metadata')) }}
