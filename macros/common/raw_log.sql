@@ -28,8 +28,8 @@
     {%- if materialized in ('view', 'table', 'cdc_incremental') and materialized != ('cdc_incremental' if batch is none else 'view') -%}
         {{ spark_cdc._stop(
             me, model.name ~ ' is a ' ~ materialized ~ (', and batch is ' ~ batch if batch is not none else ', and it has no batch'),
-            "materialized='cdc_incremental', which keeps the rows; or a view with batch, a column of the relation that never decreases"
-            ~ ' from one delivery to the next, where the relation keeps all its rows',
+            "materialized='cdc_incremental', which keeps the rows" ~ ('' if reader else '; or a view with batch, a column of the relation'
+            ~ ' that never decreases from one delivery to the next, where the relation keeps all its rows'),
             "{{ config(materialized='cdc_incremental') }} " ~ example
         ) }}
     {%- endif -%}

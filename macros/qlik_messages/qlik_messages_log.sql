@@ -6,13 +6,13 @@
     {%- set me, spec = 'qlik_messages_log', call.spec -%}
     {%- do spark_cdc._check_qlik_versions(me, versions) -%}
     {%- do spark_cdc._check_functions(me, ['spark_cdc_qlik_message'], '4.0') -%}
-    {%- for table in (tables if tables is sequence and tables is not string and tables is not mapping else [tables]) -%}
-        {%- set parts = table.split('.', 1) if table is string else [] -%}
-        {%- if not parts | select | list or '' in parts -%}
-            {{ spark_cdc._stop(me, 'tables has ' ~ table, "a list of texts, 'SCHEMA.TABLE' or 'TABLE'", "tables=['APP.ORDERS']") }}
-        {%- endif -%}
+    {%- set wrong = ['tables is ' ~ tables] if tables is string or tables is mapping or tables is not sequence else [] -%}
+    {%- for table in tables if not wrong -%}
+        {%- set parts = table.split('.', 1) if table is string else [''] -%}
+        {%- if '' in parts -%}{%- do wrong.append('tables has ' ~ (table or 'an empty text')) -%}{%- endif -%}
         {%- do known.append(([none] + parts)[-2:]) -%}
     {%- endfor -%}
+    {%- if wrong -%}{{ spark_cdc._stop(me, wrong[0], "a list of texts, 'SCHEMA.TABLE' or 'TABLE'", "tables=['APP.ORDERS']") }}{%- endif -%}
     {%- do spec.update({
         'lookups': {'versions': versions} if versions is not none else {},
         'computed': spark_cdc._qlik_computed({}),

@@ -209,7 +209,7 @@ class Format:
     ``declared``: relations for wrong calls, by name. They have declared columns with types (None:
     undeclared type), and none of them is in the warehouse. ``wrong_calls``: arguments of the
     decoder, in which these names mean the relations, and a part of the message. ``call``:
-    arguments that are right.
+    arguments that are right. ``wrong_logs``: the same for a raw log of its own.
 
     ``serves``: other macros with a quarantine whose tests are in this folder.
 
@@ -228,6 +228,7 @@ class Format:
     declared: Mapping[str, Mapping[str, str | None]]
     call: str
     wrong_calls: Sequence[tuple[str, str]]
+    wrong_logs: Sequence[tuple[str, str]] = ()
     serves: Sequence[str] = ()
     tested_tables: Mapping[str, TestedTable] = field(default_factory=dict)
     generic_tests: Sequence[GenericTest] = ()

@@ -296,6 +296,16 @@ CASES = [
     WrongCall("columns_of", "ref('brief')", "is the ephemeral model brief, which has", DECLARED),
     WrongCall("current_state", "ref('brief'), key=['id']", "example:  {{ config(mat", DECLARED),
     *(wrong for format_ in every_format() for wrong in wrong_calls_of(format_)),
+    *(
+        WrongCall(f"{format_.decoder}_log", given, said, format_.declared, "cdc_incremental")
+        for format_ in every_format()
+        for given, said in format_.wrong_logs
+    ),
+    *(
+        WrongCall(f"{format_.decoder}_log", "messages", "and it has no batch", format_.declared)
+        for format_ in every_format()
+        if format_.wrong_logs
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ from formats.qlik_messages.message import dump
 from formats.qlik_messages.reference import Row
 from formats.qlik_messages.versions import TYPES, Versions, read_versions
 from formats.qlik_messages.writer import Log, Style, possible_bad
-from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS
+from formats.qlik_messages.wrong_calls import CALL, DECLARED, WRONG_CALLS, WRONG_LOGS
 
 DECODER = "qlik_messages"
 
@@ -221,6 +221,7 @@ FORMAT = Format(
     declared=DECLARED,
     call=CALL,
     wrong_calls=WRONG_CALLS,
+    wrong_logs=WRONG_LOGS,
     serves=("qlik_schema_versions",),
     vectors=vector_checks.CHECKS,
     vector_units=vector_units.UNITS,

@@ -53,3 +53,13 @@ WRONG_CALLS: list[tuple[str, str]] = [
     ("messages, ['id'], {'id': 'int', 'm': 'map<int,int>'}", "is of type map<int,int>"),
     ("messages, ['id'], {'id': 'int', 'a': 'array<int>'}", "a is string and shall be array"),
 ]
+
+# Of `qlik_messages_log`.
+WRONG_LOGS: list[tuple[str, str]] = [
+    ("without_value", "has no column value"),
+    ("messages, versions=messages", "has no column schema_id"),
+    ("messages, tables='APP.CUST'", "tables is APP.CUST"),
+    ("messages, tables=['APP.CUST', 'APP.']", "tables has APP."),
+    ("messages, tables=[7]", "tables has 7"),
+    ("messages, tables=['']", "tables has an empty text"),
+]
