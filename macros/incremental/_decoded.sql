@@ -89,7 +89,7 @@
 {%- endmacro -%}
 
 {#- The model's SELECT over the raw rows in `relation`. `more` is added to the spec. In an increment it has `built`, the
-    model before this run, and `new_rows`, the new raw rows. -#}
+    model before this run, and `new_rows`, the new raw rows. `is_part`: the rows are those of affected groups alone. -#}
 {%- macro _decoded(run, relation, more={}) -%}
     {%- set select = spark_cdc._part_of_decoder('cdc_incremental', run.call.builds, run.call.decoder) -%}
     {{ return(select(dict(dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)))) }}
@@ -120,7 +120,7 @@
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._add_affected_rows(run) -%}
         {%- set rows_to_decode = spark_cdc._raw_columns_of(run, run.to_decode) -%}
-        {%- do more.update({'inputs': spark_cdc._inputs_of(run, {run.to_decode: none})}) -%}
+        {%- do more.update({'inputs': spark_cdc._inputs_of(run, {run.to_decode: none}), 'is_part': true}) -%}
         {%- do spark_cdc._ask(run, rows_to_decode, more, affected) -%}
         {%- set decoded = spark_cdc._decoded(run, rows_to_decode, dict(more, answers=run.answers)) -%}
         {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events

@@ -1,8 +1,13 @@
 {#- From rows to change events: their order, conflicts, and which delivery of a message counts. -#}
 
+{#- Whether there can be loads that are placed by offsets. A run that decodes a part of a log has none: see the dependencies. -#}
+{%- macro _qlik_has_loads(spec) -%}
+    {{ return('offset' in spec.found and not spec.is_part) }}
+{%- endmacro -%}
+
 {#- CTEs to `judged`: what each delivery says, conflicts included (rule 15), and its place in the order. -#}
 {%- macro _qlik_judged(spec, as_delivered=false) -%}
-    {%- set has_offset = 'offset' in spec.found -%}
+    {%- set has_loads = spark_cdc._qlik_has_loads(spec) -%}
 {{ 'with ' }}
     {%- if 'metadata' in spec.lookups -%}
 versions as (
@@ -15,7 +20,7 @@ versions as (
 {% endif -%}
 {{ spark_cdc._qlik_decoded(spec, as_delivered) }},
 
-    {%- if has_offset %}
+    {%- if has_loads %}
 
 -- the changes and loads of each partition of a topic, if there are loads at all
 positions as (
@@ -68,19 +73,19 @@ sequenced as (
         contents.*,
         case
             when contents.cdc_operation = 'load'
-                then {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_offset else "repeat('0', 35)" }}
+                then {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_loads else "repeat('0', 35)" }}
         end as cdc_anchor,
         case
             when contents.cdc_operation = 'load'
                 then concat_ws(
                     '.',
-                    {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_offset else "repeat('0', 35)" }},
+                    {{ "coalesce(anchors.cdc_anchor, repeat('0', 35))" if has_loads else "repeat('0', 35)" }},
                     contents.cdc_partition_digits,
                     coalesce(lpad(cast(contents.cdc_offset as string), 19, '0'), contents.cdc_hash)
                 )
             else contents.cdc_change_seq
         end as cdc_sequence,
-        {%- if has_offset %}
+        {%- if has_loads %}
         case
             when contents.cdc_operation = 'load' and contents.cdc_offset is not null
                 then coalesce(contents.cdc_topic, '')
@@ -89,7 +94,7 @@ sequenced as (
         cast(null as string) as cdc_load_topic
         {%- endif %}
     from contents
-    {%- if has_offset %}
+    {%- if has_loads %}
     left join anchors
         on
             contents.cdc_operation = 'load'

@@ -182,7 +182,7 @@ contents as (
         end as cdc_content,
         lpad(cast(coalesce(cdc_partition, 0) as string), 10, '0') as cdc_partition_digits
     from judged_alone
-    {%- if 'offset' in spec.found %}
+    {%- if spark_cdc._qlik_has_loads(spec) %}
     where {{ spark_cdc._qlik_once() }}
     distribute by cdc_place
     {%- endif %}

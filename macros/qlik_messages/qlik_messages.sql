@@ -109,7 +109,10 @@ where cdc_reason is not null
 
 delivered_rows as (
     select count(*) as raw_rows
-    from {{ spark_cdc._rows_delivered_to(spec.relation, spec) }} as delivered_rows
+    from {{ spec.relation }}
+    {%- if spec.computed %}
+    where cdc_answered_id is null
+    {%- endif %}
 ),
 
 counted as (

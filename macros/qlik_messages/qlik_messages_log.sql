@@ -84,27 +84,31 @@ from placed
 {%- endmacro -%}
 
 
-{#- A CTE, `parsed`, of a log of messages. A message that waited has two rows there; the second one counts. -#}
+{#- CTEs to `parsed`, of a log of messages. A message that waited has two rows there; the second one counts. -#}
 {%- macro _qlik_parsed_before(spec, as_delivered) -%}
     {%- set fields = [] -%}
     {%- for name in spark_cdc._qlik_record_columns() -%}
         {%- do fields.append(spark_cdc._qlik_record_column(spec.found, spec.raw_columns, name) ~ ' as cdc_' ~ name) -%}
     {%- endfor -%}
     {%- if as_delivered -%}{%- do fields.append(spark_cdc.raw_json(spec.raw_columns) ~ ' as cdc_raw') -%}{%- endif -%}
-parsed as (
+records as (
     select
         {{ fields | join(',\n') | indent(8) }},
-        cdc_message
-    from {{ spec.relation }} as records
+        cdc_message,
+        cdc_waiting_id
+    from {{ spec.relation }}
+    where {{ spark_cdc._qlik_may_be_of_table(spec) }}
+),
+
+parsed as (
+    select * except (cdc_waiting_id)
+    from records
     where
-        {{ spark_cdc._qlik_may_be_of_table(spec) }}
-        and (
-            cdc_waiting_id is null
-            or not exists (
-                select 1 as cdc_one
-                from {{ spec.relation }} as answers
-                where answers.cdc_answered_id = records.cdc_waiting_id
-            )
+        cdc_waiting_id is null
+        or not exists (
+            select 1 as cdc_one
+            from {{ spec.relation }}
+            where cdc_answered_id = records.cdc_waiting_id
         )
 )
 {%- endmacro -%}
