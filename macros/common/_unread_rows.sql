@@ -44,7 +44,7 @@ read_values as (
         {{ within }}{{ column }} as cdc_value,
         count(*) as cdc_read,
         max({{ spark_cdc._believed_watermark(column, watermark.type, true) }}) as cdc_believed
-    from {{ spark_cdc._rows_delivered_to(log, {'computed': kept}) }}
+    from {{ spark_cdc._rows_delivered_to(log, kept) }}
     where {{ column }} is not null
     group by {{ within }}{{ column }}
 ),

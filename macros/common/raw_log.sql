@@ -77,10 +77,10 @@ from {{ call.spec.relation }}
     {{ return(spark_cdc._part_of_decoder('raw_log', 'log', call.reader)(call.spec, relation, **kwargs)) }}
 {%- endmacro -%}
 
-{#- The rows of a log as they were delivered. Where its reader knows more of a row later, the row has a second one, with the
-    cdc_waiting_id of the first as cdc_answered_id. -#}
-{%- macro _rows_delivered_to(log, spec) -%}
-    {{ return('(select * from ' ~ log ~ ' where cdc_answered_id is null)' if 'cdc_answered_id' in (spec.computed or {}) else log | string) }}
+{#- The rows of a log as they were delivered; `columns` are those of the log. Where its reader knows more of a row later, the row has a second one, with the
+    cdc_waiting_id of the first as cdc_resolved_id. -#}
+{%- macro _rows_delivered_to(log, columns) -%}
+    {{ return('(select * from ' ~ log ~ ' where cdc_resolved_id is null)' if 'cdc_resolved_id' in columns else log | string) }}
 {%- endmacro -%}
 
 {#- The columns of a log before cdc_batch, in their order. -#}

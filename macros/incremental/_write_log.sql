@@ -106,7 +106,7 @@
     {%- set since = spark_cdc._since_watermark(run) -%}
     {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run) ~ ' as cdc_rows\n' ~ since) -%}
     {%- set now = run.get('delivered') or spark_cdc._delivered_now(run, delivered, spark_cdc._delivered_to_the_run_before(run)) -%}
-    {%- set stored = spark_cdc._rows_delivered_to(run.raw, run.call.spec) -%}
+    {%- set stored = spark_cdc._rows_delivered_to(run.raw, run.call.spec.computed or {}) -%}
     {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, stored ~ ' as cdc_rows\n' ~ since)) -%}
     {%- set selects = [] -%}
     {%- if run.has_new_rows -%}
@@ -160,14 +160,14 @@
     ) as waiting
     left join (
         select
-            cdc_answered_id,
+            cdc_resolved_id,
             count(*) as cdc_times
         from {{ run.raw }}
-        where cdc_answered_id is not null
-        group by cdc_answered_id
-    ) as answers
-        on waiting.cdc_waiting_id = answers.cdc_answered_id
-    where waiting.cdc_number > coalesce(answers.cdc_times, 0)
+        where cdc_resolved_id is not null
+        group by cdc_resolved_id
+    ) as resolved
+        on waiting.cdc_waiting_id = resolved.cdc_resolved_id
+    where waiting.cdc_number > coalesce(resolved.cdc_times, 0)
 )
 {%- endmacro -%}
 

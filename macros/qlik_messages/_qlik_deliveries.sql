@@ -29,10 +29,19 @@ messages as (
     from parsed
     where
         cdc_message.kind in ('refused', 'data')
-        {%- for part, name in [(spec.table, 'table_name'), (spec.schema, 'table_schema')] if part %}
-        and coalesce(cdc_message.{{ name }} = {{ spark_cdc._literal(part) }}, true)
+        {%- for condition in spark_cdc._qlik_is_of_table(spec) %}
+        and {{ condition }}
         {%- endfor %}
 )
+{%- endmacro -%}
+
+{#- Conditions for a message, as a list: it is of the table, or has none. -#}
+{%- macro _qlik_is_of_table(spec) -%}
+    {%- set conditions = [] -%}
+    {%- for part, name in [(spec.table, 'table_name'), (spec.schema, 'table_schema')] if part -%}
+        {%- do conditions.append('coalesce(cdc_message.' ~ name ~ ' = ' ~ spark_cdc._literal(part) ~ ', true)') -%}
+    {%- endfor -%}
+    {{ return(conditions) }}
 {%- endmacro -%}
 
 

@@ -82,6 +82,15 @@
 {%- endmacro -%}
 
 
+{#- The columns of a record for a select, as a list. `as_delivered`: also the record as JSON, for quarantine. -#}
+{%- macro _qlik_record_fields(found, in_relation, as_delivered) -%}
+    {%- set fields = [] -%}
+    {%- for name in spark_cdc._qlik_record_columns() -%}
+        {%- do fields.append(spark_cdc._qlik_record_column(found, in_relation, name) ~ ' as cdc_' ~ name) -%}
+    {%- endfor -%}
+    {{ return(fields + ([spark_cdc.raw_json(in_relation) ~ ' as cdc_raw'] if as_delivered else [])) }}
+{%- endmacro -%}
+
 {#- CTEs to `parsed`: each record of a relation, with what its message says in `cdc_message`. The Python function
     spark_cdc_qlik_message reads it, and says what its fields are. `versions` is an expression with the versions of the tables;
     the function takes it from the first record of a partition. `options` are the other things that it has to know. The columns
@@ -92,10 +101,7 @@
         {%- set column = spark_cdc._quote(name) -%}
         {%- do fields.append('cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column) -%}
     {%- endfor -%}
-    {%- for name in spark_cdc._qlik_record_columns() -%}
-        {%- do fields.append(spark_cdc._qlik_record_column(found, in_relation, name) ~ ' as cdc_' ~ name) -%}
-    {%- endfor -%}
-    {%- if as_delivered -%}{%- do fields.append(spark_cdc.raw_json(in_relation) ~ ' as cdc_raw') -%}{%- endif -%}
+    {%- do fields.extend(spark_cdc._qlik_record_fields(found, in_relation, as_delivered)) -%}
     {%- set is_binary = in_relation[found.value] | lower | trim == 'binary' -%}
     {%- set options = dict(options, is_text=not is_binary) -%}
 records as (

@@ -111,7 +111,7 @@ delivered_rows as (
     select count(*) as raw_rows
     from {{ spec.relation }}
     {%- if spec.computed %}
-    where cdc_answered_id is null
+    where cdc_resolved_id is null
     {%- endif %}
 ),
 
@@ -137,11 +137,7 @@ cross join delivered_rows
     are not read, except those that waited: their first rows may be in quarantine here. -#}
 {%- macro _dependencies_qlik_messages(spec) -%}
     {%- if not spec.computed -%}{{ return({}) }}{%- endif -%}
-    {%- set of_table, place = [], [] -%}
-    {%- for part, name in [(spec.table, 'table_name'), (spec.schema, 'table_schema')] if part -%}
-        {%- do of_table.append('coalesce(cdc_message.' ~ name ~ ' = ' ~ spark_cdc._literal(part) ~ ', true)') -%}
-    {%- endfor -%}
-    {%- set of_table = of_table | join(' and ') or 'true' -%}
+    {%- set of_table, place = spark_cdc._qlik_is_of_table(spec) | join(' and ') or 'true', [] -%}
     {%- for name in ('topic', 'partition') -%}
         {%- do place.append(spark_cdc._qlik_record_column(spec.found, spec.raw_columns, name) ~ ' as cdc_' ~ name) -%}
     {%- endfor -%}

@@ -26,7 +26,7 @@
 {#- The columns that the log has of each message, and their types in it. -#}
 {%- macro _qlik_computed(types) -%}
     {%- set computed = {} -%}
-    {%- for name in ('cdc_table', 'cdc_message', 'cdc_waiting_id', 'cdc_answered_id') -%}{%- do computed.update({name: types[name]}) -%}{%- endfor -%}
+    {%- for name in ('cdc_table', 'cdc_message', 'cdc_waiting_id', 'cdc_resolved_id') -%}{%- do computed.update({name: types[name]}) -%}{%- endfor -%}
     {{ return(computed) }}
 {%- endmacro -%}
 
@@ -67,7 +67,7 @@ select
     cast(null as string) as cdc_table,
     cdc_message,
     cdc_waiting_id,
-    md5(to_json(struct(cdc_value, cdc_key, cdc_topic))) as cdc_answered_id
+    md5(to_json(struct(cdc_value, cdc_key, cdc_topic))) as cdc_resolved_id
 from placed
 where cdc_waiting_id is null
     {%- else %}
@@ -78,7 +78,7 @@ where cdc_waiting_id is null
     ) as cdc_table,
     cdc_message,
     cdc_waiting_id,
-    cast(null as string) as cdc_answered_id
+    cast(null as string) as cdc_resolved_id
 from placed
     {%- endif %}
 {%- endmacro -%}
@@ -86,14 +86,9 @@ from placed
 
 {#- CTEs to `parsed`, of a log of messages. A message that waited has two rows there; the second one counts. -#}
 {%- macro _qlik_parsed_before(spec, as_delivered) -%}
-    {%- set fields = [] -%}
-    {%- for name in spark_cdc._qlik_record_columns() -%}
-        {%- do fields.append(spark_cdc._qlik_record_column(spec.found, spec.raw_columns, name) ~ ' as cdc_' ~ name) -%}
-    {%- endfor -%}
-    {%- if as_delivered -%}{%- do fields.append(spark_cdc.raw_json(spec.raw_columns) ~ ' as cdc_raw') -%}{%- endif -%}
 records as (
     select
-        {{ fields | join(',\n') | indent(8) }},
+        {{ spark_cdc._qlik_record_fields(spec.found, spec.raw_columns, as_delivered) | join(',\n') | indent(8) }},
         cdc_message,
         cdc_waiting_id
     from {{ spec.relation }}
@@ -108,7 +103,7 @@ parsed as (
         or not exists (
             select 1 as cdc_one
             from {{ spec.relation }}
-            where cdc_answered_id = records.cdc_waiting_id
+            where cdc_resolved_id = records.cdc_waiting_id
         )
 )
 {%- endmacro -%}

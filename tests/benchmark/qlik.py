@@ -15,22 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from thrift_server import SCHEMA, Spark, dbt, free_port, say, server, task_totals
 
 ID = "0A1B2C3D4E5F60718293A4B5C6D7E8F9"
 
-COLUMNS = {
-    "ORDER_ID": "bigint",
-    "CUSTOMER": "string",
-    "STATUS": "string",
-    "AMOUNT": "decimal(12, 2)",
-    "TAX": "decimal(12, 2)",
-    "WEIGHT": "double",
-    "ORDERED_ON": "date",
-    "CHANGED_AT": "timestamp",
-    "IS_PAID": "boolean",
-    "NOTE": "string",
-}
+# The columns of the table, which the models name too: name and type.
+PROJECT = Path(__file__).parent / "dbt_project.yml"
+COLUMNS: dict[str, str] = yaml.safe_load(PROJECT.read_text())["vars"]["columns_of_messages"]
 
 # The row of a message, as JSON has it; `{n}` is the number of a change.
 ROW = """named_struct(

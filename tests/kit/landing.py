@@ -208,7 +208,7 @@ class Landing:
                 if difference := self.warehouse.difference(built, whole):
                     wrong.append(f"{name}_{kind}: {difference}")
         for name in self.own_logs - self.have_left:
-            log = f"{self.schema}.{name}_log where cdc_answered_id is null"
+            log = f"{self.schema}.{name}_log where cdc_resolved_id is null"
             ((kept, landed),) = self.warehouse.sql(
                 f"select count(*), (select count(*) from {self.schema}.{name}_whole) from {log}"
             )

@@ -174,8 +174,8 @@ def message_log(source: Source, table: Table, versions: Expression) -> RawModel:
     columns = in_a_log(replace(source, batch=""), table.raw)
     columns["cdc_table"] = Column("string", "Its table; NULL if that is not certain")
     columns["cdc_message"] = Column(MESSAGE, "What the message says")
-    columns["cdc_waiting_id"] = Column("string", "What tells a message that waits")
-    columns["cdc_answered_id"] = Column("string", "The same, in the second row of the message")
+    columns["cdc_waiting_id"] = Column("string", "The id of a message that waits")
+    columns["cdc_resolved_id"] = Column("string", "This id, in the second row of the message")
     return RawModel(
         shared_log(source),
         f"{config(source, 'cdc_incremental', given)}\n\n{of}\n",

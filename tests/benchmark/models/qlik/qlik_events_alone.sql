@@ -1,18 +1,7 @@
 {{ spark_cdc.qlik_messages(
     source('landing', 'messages'),
     key=['ORDER_ID'],
-    columns={
-        'ORDER_ID': 'bigint',
-        'CUSTOMER': 'string',
-        'STATUS': 'string',
-        'AMOUNT': 'decimal(12, 2)',
-        'TAX': 'decimal(12, 2)',
-        'WEIGHT': 'double',
-        'ORDERED_ON': 'date',
-        'CHANGED_AT': 'timestamp',
-        'IS_PAID': 'boolean',
-        'NOTE': 'string'
-    },
+    columns=var('columns_of_messages'),
     table='ORDERS',
     schema='APP',
     metadata=source('landing', 'metadata')
