@@ -95,7 +95,7 @@
     {%- endif -%}
     {%- for called in node.depends_on.macros -%}
         {%- set package, name = called.split('.')[1], called.split('.') | last -%}
-        {%- if '_events_' ~ name in spark_cdc._macros_of(package) -%}{{ return(node) }}{%- endif -%}
+        {%- if '_outcomes_' ~ name in spark_cdc._macros_of(package) -%}{{ return(node) }}{%- endif -%}
     {%- endfor -%}
     {%- for below in node.depends_on.nodes -%}
         {%- set found = spark_cdc._decoder_view(graph.nodes.get(below)) -%}

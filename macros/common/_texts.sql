@@ -66,15 +66,22 @@ get(
 {#- The raw row as JSON: binary as hexadecimal text, times with microseconds, NULLs kept. `columns` is what columns_of
     returns. -#}
 {%- macro raw_json(columns) -%}
+{{ spark_cdc._raw_row_as_json(spark_cdc._raw_row(columns)) }}
+{%- endmacro -%}
+
+{#- A raw row as a struct, and the JSON of one. -#}
+{%- macro _raw_row(columns) -%}
     {%- set fields = [] -%}
     {%- for name, data_type in columns.items() -%}
         {%- set value = spark_cdc._with_hex(spark_cdc._quote(name), data_type) -%}
         {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ (spark_cdc._quote(name) if value is none else value)) -%}
     {%- endfor -%}
+    {{ return(spark_cdc._call('named_struct', fields)) }}
+{%- endmacro -%}
+
+{%- macro _raw_row_as_json(row) -%}
 to_json(
-    named_struct(
-        {{ fields | join(',\n') | indent(8) }}
-    ),
+    {{ row | indent(4) }},
     map(
         'ignoreNullFields', 'false',
         {{ spark_cdc._json_times() | indent(8) }}

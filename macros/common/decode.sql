@@ -9,7 +9,7 @@
     relations the look-ups are, but not their rows. It covers neither `as_of` nor the raw relation and the other inputs: rows of
     another relation are simply new. -#}
 {%- macro _call_of_decoder(me, builds, decoder, spec) -%}
-    {%- for part in ('events', 'quarantine', 'raw_counts') -%}{%- do spark_cdc._part_of_decoder(me, part, decoder) -%}{%- endfor -%}
+    {%- do spark_cdc._part_of_decoder(me, 'outcomes', decoder) -%}
     {%- do spark_cdc._check_spec(me, decoder, spec) -%}
     {%- set data, lookups = {}, {} -%}
     {%- for name, value in spec.items() if name not in ('relation', 'inputs', 'lookups', 'as_of', 'decoder') -%}
@@ -32,11 +32,11 @@
     {%- set names = (decoder | string).split('.') -%}
     {%- set package, name = (names[0] if names | length > 1 else 'spark_cdc'), names | last -%}
     {%- set macros = spark_cdc._macros_of(package) if names | length <= 2 else {} -%}
-    {%- if '_events_' ~ name not in macros -%}
+    {%- if '_outcomes_' ~ name not in macros -%}
         {%- set known = [] -%}
-        {%- for there in spark_cdc._macros_of('spark_cdc') if there.startswith('_events_') -%}{%- do known.append(there[8:]) -%}{%- endfor -%}
+        {%- for there in spark_cdc._macros_of('spark_cdc') if there.startswith('_outcomes_') -%}{%- do known.append(there[10:]) -%}{%- endfor -%}
         {{ spark_cdc._stop(
-            me, 'decoder is ' ~ decoder ~ ', and the package ' ~ package ~ ' has no macro _events_' ~ name,
+            me, 'decoder is ' ~ decoder ~ ', and the package ' ~ package ~ ' has no macro _outcomes_' ~ name,
             'package.decoder for a decoder of another package, or the name of a decoder: ' ~ known | sort | join(', '),
             "{{ spark_cdc.quarantine('" ~ known | sort | first ~ "', source('erp', 'orders'), key=['order_id']) }}"
         ) }}
@@ -45,7 +45,7 @@
     {%- elif '_' ~ part ~ '_' ~ name not in macros -%}
         {{ spark_cdc._stop(
             me, 'the decoder ' ~ decoder ~ ' has no macro _' ~ part ~ '_' ~ name,
-            'a decoder with the macros _spec_, _events_, _quarantine_ and _raw_counts_, each followed by ' ~ name,
+            'a decoder with the macros _spec_ and _outcomes_, each followed by ' ~ name,
             '{% macro _' ~ part ~ '_' ~ name ~ '(' ~ ('…' if part == 'spec' else 'spec') ~ ') %}'
         ) }}
     {%- endif -%}

@@ -44,17 +44,17 @@ answered_keys as (
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The change events of a table with `base`. -#}
-{%- macro _db2_events_with_base(spec) -%}
+{#- What became of the rows of a table with `base`. -#}
+{%- macro _db2_decode_with_base(spec) -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}
         {%- set column = spark_cdc._quote(name) -%}
-        {%- do table.update({name: 'cdc_key_row.' ~ column if name in spec.key else 'cdc_answer.' ~ column}) -%}
+        {%- do table.update({name: 'cdc_row.' ~ column if name in spec.key else 'cdc_answer.' ~ column}) -%}
     {%- endfor -%}
     {%- set present = [] -%}
     {%- for name in spec.columns if name in spec.key -%}{%- do present.append(spark_cdc._literal(name)) -%}{%- endfor -%}
     {%- set has_times = 'LOGMARKER' in spec.headers -%}
-{{ spark_cdc._db2_distinct_rows(spec) }},
+{{ spark_cdc._db2_judged(spec) }},
     {%- if has_times and not spec.answers %}
 
 {{ spark_cdc._db2_load_times(spec) }},
@@ -69,59 +69,59 @@ load_times as (
 ),
     {%- endif %}
 
-{{ spark_cdc._db2_keys(spec, 'distinct_rows') }},
-
-anchored as (
-    {%- if has_times %}
-    select /*+ broadcast(load_times) */
-        keyed.*,
-        load_times.cdc_anchor
-    from keyed
-    left join load_times
-        on keyed.cdc_is_load and keyed.cdc_logmarker = load_times.cdc_load_at
-    {%- else %}
-    select * from keyed
-    {%- endif %}
-),
-
-placed as (
-    select
-        *,
-        {{ spark_cdc._db2_sequence_of_row(spec).cdc_sequence | indent(8) }} as cdc_sequence
-    from anchored
-),
-
-in_order_of_keys as (
-    select
-        *,
-        lead(cdc_sequence) over of_key is null as cdc_is_last,
-        -- a pair is a delete and an insert in one commit, one after the other among the rows of the key
-        lag(cdc_operation) over of_key <=> 'D'
-        and lag(cdc_place) over of_key <=> cdc_place as cdc_is_behind_delete
-    from placed
-    window of_key as (partition by cdc_key order by cdc_sequence)
-),
-
-last_rows as (
-    select
-        * except (cdc_row, cdc_is_last, cdc_sequence, cdc_is_behind_delete),
-        cdc_row as cdc_key_row,
-        cdc_operation = 'I' and cdc_is_behind_delete as cdc_is_pair
-    from in_order_of_keys
-    where cdc_is_last
-),
+{{ spark_cdc._db2_keys(spec, 'judged') }},
 
 {{ spark_cdc._db2_answered_keys(spec) }},
 
 answered as (
-    select
-        last_rows.*,
-        answered_keys.cdc_row as cdc_answer
-    from last_rows
+    select{{ ' /*+ broadcast(load_times) */' if has_times }}
+        keyed.* except (cdc_reason, cdc_bad_values),
+        answered_keys.cdc_row as cdc_answer,
+        {%- if has_times %}
+        load_times.cdc_anchor,
+        {%- endif %}
+        case
+            when keyed.cdc_reason is not null then keyed.cdc_reason
+            when answered_keys.cdc_bad_base is not null then 'bad_value'
+        end as cdc_reason,
+        coalesce(keyed.cdc_bad_values, answered_keys.cdc_bad_base) as cdc_bad_values
+    from keyed
     left join answered_keys
-        on last_rows.cdc_key = answered_keys.cdc_key
-    where answered_keys.cdc_bad_base is null
-){{ spark_cdc._db2_joined(spec, 'answered') }}
+        on keyed.cdc_key = answered_keys.cdc_key
+    {%- if has_times %}
+    left join load_times
+        on keyed.cdc_is_load and keyed.cdc_logmarker = load_times.cdc_load_at
+    {%- endif %}
+),
+
+sequenced as (
+    select
+        *,
+        {{ spark_cdc._db2_sequence_of_row(spec).cdc_sequence | indent(8) }} as cdc_sequence
+    from answered
+),
+
+in_order_of_keys as (
+    select
+        * except (cdc_raw_rows),
+        lead(cdc_sequence) over of_key is null as cdc_is_last,
+        -- a pair is a delete and an insert in one commit, one after the other among the rows of the key
+        cdc_operation = 'I'
+        and lag(cdc_operation) over of_key <=> 'D'
+        and lag(cdc_place) over of_key <=> cdc_place as cdc_is_pair,
+        sum(cdc_raw_rows) over (partition by cdc_key, cdc_reason) as cdc_raw_rows
+    from sequenced
+    window of_key as (partition by cdc_key, cdc_reason, cdc_is_copy order by cdc_sequence)
+),
+
+last_rows as (
+    select * except (cdc_raw_rows, cdc_sequence, cdc_is_last),
+        if(cdc_reason is null, cdc_raw_rows, 1L) as cdc_raw_rows
+    from in_order_of_keys
+    where
+        cdc_reason is not null
+        or (cdc_is_last and not cdc_is_copy)
+){{ spark_cdc._db2_joined(spec, 'last_rows') }}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation_of_answer(),
@@ -147,9 +147,9 @@ end
 {%- macro _answers_db2_capture_table(spec) -%}
     {%- set content = ['cdc_place', 'cdc_intentseq', 'cdc_operation'] -%}
     {%- for name in spark_cdc._db2_told(spec) if name in spec.headers -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
-{{ spark_cdc._db2_distinct_rows(spec) }},
+{{ spark_cdc._db2_judged(spec) }},
 
-{{ spark_cdc._db2_keys(spec, 'distinct_rows') }},
+{{ spark_cdc._db2_keys(spec, 'judged') }},
 
 questions as (
     select
@@ -162,6 +162,9 @@ questions as (
             hex(max(concat(cdc_place, cdc_intentseq)))
         ) as cdc_question
     from keyed
+    where
+        cdc_reason is null
+        and not cdc_is_copy
     group by cdc_key
 ),
 

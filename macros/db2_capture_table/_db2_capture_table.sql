@@ -1,6 +1,6 @@
-{#- What the decoder of capture tables makes from distinct rows: events. -#}
+{#- What the decoder of capture tables makes from rows that are judged: events. -#}
 
-{#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
+{#- CTEs to `paired`: the rows that make one event each, and those that are refused. A delete that is directly followed by an insert of the same key, in
     the same commit, is half of an update. So is a delete at the position of an insert. -#}
 {%- macro _db2_paired_rows(spec) -%}
     {%- set key, deleted, inserted, fields = [], [], [], [] -%}
@@ -24,7 +24,7 @@
         {%- endif -%}
         {%- do fields.append(spark_cdc._literal(name) ~ ', ' ~ value) -%}
     {%- endfor -%}
-{{ spark_cdc._db2_distinct_rows(spec) }},
+{{ spark_cdc._db2_judged(spec) }},
 
 side_by_side as (
     select
@@ -37,9 +37,10 @@ side_by_side as (
                         {{ key | join(',\n') | indent(24) }}
                     )
             end
-        ) over in_order as cdc_inserted_key
-    from distinct_rows
-    window in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq, cdc_is_after)
+        ) over in_order as cdc_inserted_key,
+        lag(cdc_raw_rows) over in_order as cdc_deleted_raw_rows
+    from judged
+    window in_order as (partition by cdc_bucket, cdc_place, cdc_reason order by cdc_intentseq, cdc_is_after)
 ),
 
 halves as (
@@ -70,7 +71,10 @@ halves as (
 
 paired as (
     select
-        * except (cdc_deleted_row, cdc_inserted_key, cdc_is_first_half{{ ', cdc_before' if spec.befores }}),
+        * except (
+            cdc_deleted_row, cdc_inserted_key, cdc_deleted_raw_rows, cdc_is_first_half, cdc_raw_rows{{ ', cdc_before' if spec.befores }}
+        ),
+        cdc_raw_rows + if(cdc_reason is null and cdc_is_pair, cdc_deleted_raw_rows, 0L) as cdc_raw_rows,
         case
             when cdc_is_pair then cdc_deleted_row
             when cdc_operation = 'D' then cdc_row
@@ -82,7 +86,9 @@ paired as (
             {%- endif %}
         end as cdc_before
     from halves
-    where not cdc_is_first_half
+    where
+        cdc_reason is not null
+        or not cdc_is_first_half
 )
 {%- endmacro -%}
 
@@ -145,6 +151,10 @@ joined as (
         'cdc_commit_at': 'to_utc_timestamp(' ~ told.LOGMARKER ~ ', ' ~ spark_cdc._literal(spec.source_timezone) ~ ')' if told.LOGMARKER else none,
         'cdc_transaction_id': told.UOWID,
         'cdc_metadata': spark_cdc._call('named_struct', metadata),
+        'cdc_reason': 'cdc_reason',
+        'cdc_detail': spark_cdc._unless_counted(spec, spark_cdc._db2_detail(spec)),
+        'cdc_raw': 'case when cdc_reason is not null then cdc_raw end',
+        'cdc_raw_rows': 'cdc_raw_rows',
     })) }}
 {%- endmacro -%}
 

@@ -1,91 +1,115 @@
-{#- The deliveries with the reason if they are in quarantine. -#}
+{#- The rows at one position, judged together, and what quarantine says of a row. -#}
 
-{#- CTEs to `judged`: every delivery, with the reason if it is in quarantine. -#}
+{#- CTEs from `placed` to `judged`: each row that is refused, with its reason, and each position once. With `base`, whose values may
+    be the reason, copies of a row are there too, with cdc_is_copy. Rows contradict each other if
+    their contents at one position differ. Without `base` a delete and an insert do not: they are the halves of one update, with
+    cdc_is_half, in this order. -#}
 {%- macro _db2_judged(spec) -%}
-    {%- set has_base = spec.lookups.base -%}
-{{ spark_cdc._db2_capture_rows(spec, as_delivered=true) }},
-    {%- if not has_base %}
+    {%- set has_halves = not spec.lookups.base -%}
+    {%- set content = ['cdc_operation'] -%}
+    {%- for name in spark_cdc._db2_of_commit(spec.headers, spec.raw_columns) -%}{%- do content.append('cdc_' ~ name | lower) -%}{%- endfor -%}
+    {%- do content.extend(['cdc_row'] + (['cdc_before'] if spec.befores else []) + ['cdc_bytes']) -%}
+{{ spark_cdc._db2_capture_rows(spec) }},
 
-{{ spark_cdc._db2_doubtful() }},
-    {%- endif %}
-
-{{ spark_cdc._db2_positions(spec, 'well_formed' if has_base else 'doubtful') }},
-    {%- if has_base %}
-
-{{ spark_cdc._db2_keys(spec, 'positions') }},
-
-{{ spark_cdc._db2_answered_keys(spec) }},
-    {%- endif %}
-
-judged as (
-    select
-        cdc_reason,
-        cdc_raw,
-        cdc_commitseq_as_written,
-        cdc_intentseq_as_written,
-        cdc_operation,
-        cdc_null_keys,
-        cdc_bad_values
-    from judged_alone
-    where cdc_reason is not null
-    union all
-    select
-        {%- if has_base %}
-        case
-            when keyed.cdc_is_conflict then 'sequence_conflict'
-            when answered_keys.cdc_bad_base is not null then 'bad_value'
-        end as cdc_reason,
-        {%- else %}
-        case when cdc_is_conflict then 'sequence_conflict' end as cdc_reason,
-        {%- endif %}
-        cdc_raw,
-        cdc_commitseq_as_written,
-        cdc_intentseq_as_written,
-        cdc_operation,
-        '' as cdc_null_keys,
-        {{ 'answered_keys.cdc_bad_base' if has_base else 'cast(null as string)' }} as cdc_bad_values
-    {%- if has_base %}
-    from keyed
-    left join answered_keys
-        on keyed.cdc_key = answered_keys.cdc_key
-    {%- else %}
-    from positions
-    union all
-    select /*+ broadcast(repeated) */
-        cast(null as string) as cdc_reason,
-        cdc_raw,
-        cdc_commitseq_as_written,
-        cdc_intentseq_as_written,
-        cast(null as string) as cdc_operation,
-        '' as cdc_null_keys,
-        cast(null as string) as cdc_bad_values
-    from well_formed
-    left anti join repeated
-        on pmod(xxhash64(well_formed.cdc_place, well_formed.cdc_intentseq), 1048576) = repeated.cdc_bucket
-    {%- endif %}
-)
-{%- endmacro -%}
-
-{#- CTEs to `doubtful`: the rows whose position other rows may have. Such positions are kept as hash buckets, which always fit
-    in memory. -#}
-{%- macro _db2_doubtful() -%}
-positions_of_several as (
+-- Positions that several rows may have. They are kept as hash buckets, which always fit in memory.
+positions as (
     select xxhash64(cdc_place, cdc_intentseq) as cdc_hash
-    from well_formed
+    from placed
+    where cdc_reason is null
     group by xxhash64(cdc_place, cdc_intentseq)
     having count(*) > 1
 ),
 
 repeated as (
     select distinct pmod(cdc_hash, 1048576) as cdc_bucket
-    from positions_of_several
+    from positions
 ),
 
+-- operations come first in a content: a delete is less than an insert, an insert less than an update
 doubtful as (
-    select /*+ broadcast(repeated) */ well_formed.*
-    from well_formed
+    select /*+ broadcast(repeated) */
+        placed.*,
+        struct({{ content | join(', ') }}) as cdc_content
+    from placed
     left semi join repeated
-        on pmod(xxhash64(well_formed.cdc_place, well_formed.cdc_intentseq), 1048576) = repeated.cdc_bucket
+        on pmod(xxhash64(placed.cdc_place, placed.cdc_intentseq), 1048576) = repeated.cdc_bucket
+    where placed.cdc_reason is null
+),
+
+compared as (
+    select
+        *,
+        min(cdc_content) over at_position as cdc_least,
+        max(cdc_content) over at_position as cdc_greatest,
+        {%- if has_halves %}
+        max(case when cdc_operation = 'D' then cdc_content end) over at_position as cdc_deleted,
+        min(case when cdc_operation = 'I' then cdc_content end) over at_position as cdc_inserted,
+        {%- endif %}
+        row_number() over (partition by cdc_place, cdc_intentseq, cdc_operation <> 'D' order by cdc_intentseq) as cdc_copy,
+        count(*) over (partition by cdc_place, cdc_intentseq, cdc_operation <> 'D') as cdc_copies
+    from doubtful
+    window at_position as (partition by cdc_place, cdc_intentseq)
+),
+
+compared_rows as (
+    select
+        *,
+        -- not in the select with the windows: Spark cannot compare collated texts there
+        {%- if has_halves %}
+        not cdc_least <=> cdc_greatest and cdc_least <=> cdc_deleted and cdc_greatest <=> cdc_inserted as cdc_is_half,
+        not cdc_least <=> cdc_greatest and not cdc_is_half as cdc_is_conflict
+        {%- else %}
+        false as cdc_is_half,
+        not cdc_least <=> cdc_greatest as cdc_is_conflict
+        {%- endif %}
+    from compared
+),
+
+every_row as (
+    select /*+ broadcast(repeated) */
+        placed.*,
+        false as cdc_is_half,
+        false as cdc_is_copy,
+        1L as cdc_raw_rows,
+        placed.cdc_reason as cdc_verdict
+    from placed
+    left anti join repeated
+        on
+            placed.cdc_reason is null
+            and pmod(xxhash64(placed.cdc_place, placed.cdc_intentseq), 1048576) = repeated.cdc_bucket
+    union all
+    select
+        * except (
+            cdc_content,
+            cdc_least,
+            cdc_greatest,
+            {{ 'cdc_deleted,\n            cdc_inserted,' if has_halves }}
+            cdc_copy,
+            cdc_copies,
+            cdc_is_half,
+            cdc_is_conflict
+        ),
+        cdc_is_half,
+        not cdc_is_conflict and cdc_copy > 1 as cdc_is_copy,
+        {{ 'if(cdc_is_conflict, 1L, cdc_copies)' if has_halves else '1L' }} as cdc_raw_rows,
+        if(cdc_is_conflict, 'sequence_conflict', null) as cdc_verdict
+    from compared_rows
+    {%- if has_halves %}
+    where
+        cdc_is_conflict
+        or cdc_copy = 1
+    {%- endif %}
+),
+
+judged as (
+    select
+        * except (cdc_reason, cdc_verdict),
+        cdc_verdict as cdc_reason,
+        -- sorted first: numbers are compared faster than sequences, which begin alike
+        xxhash64(cdc_place) as cdc_bucket,
+        cdc_operation <> 'D' as cdc_is_after,
+        {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
+    from every_row
 )
 {%- endmacro -%}
 

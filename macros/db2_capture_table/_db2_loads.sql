@@ -35,13 +35,13 @@ and {{ intentseq }} = {{ bytes }}'{{ load.INTENTSEQ }}'
     ) ~ ' as binary\n)') }}
 {%- endmacro -%}
 
-{#- CTEs from `distinct_rows` to `load_times`: the anchor of each time of a full refresh, the greatest commit up to that
+{#- CTEs from `judged` to `load_times`: the anchor of each time of a full refresh, the greatest commit up to that
     time. There are few such times. Changes are compared with the times, and never with the rows of a full refresh. -#}
 {%- macro _db2_load_times(spec) -%}
 load_clocks as (
-    select distinct cdc_content.cdc_logmarker as cdc_load_at
-    from well_formed
-    where {{ spark_cdc._db2_is_load_place() }} and cdc_content.cdc_logmarker is not null
+    select distinct cdc_logmarker as cdc_load_at
+    from placed
+    where {{ spark_cdc._db2_is_load_place() }} and cdc_logmarker is not null
 ),
 
 load_intervals as (
@@ -51,20 +51,22 @@ load_intervals as (
     from load_clocks
 ),
 
--- The last commit between two full refreshes. Rows of full refreshes are not filtered out: Spark would filter
--- them before the shuffle, so it could not use the shuffle of the changes.
+-- the last commit between two full refreshes
 commits_by_load as (
     select /*+ broadcast(load_intervals) */
         load_intervals.cdc_load_at,
-        max(case when not distinct_rows.cdc_is_load then distinct_rows.cdc_place end) as cdc_commitseq
-    from distinct_rows
+        max(judged.cdc_place) as cdc_commitseq
+    from judged
     inner join load_intervals
         on
-            distinct_rows.cdc_logmarker <= load_intervals.cdc_load_at
+            judged.cdc_logmarker <= load_intervals.cdc_load_at
             and (
                 load_intervals.cdc_load_before is null
-                or distinct_rows.cdc_logmarker > load_intervals.cdc_load_before
+                or judged.cdc_logmarker > load_intervals.cdc_load_before
             )
+    where
+        judged.cdc_reason is null
+        and not judged.cdc_is_load
     group by load_intervals.cdc_load_at
 ),
 

@@ -13,9 +13,9 @@
 {%- endmacro -%}
 
 
-{#- The change events. -#}
-{%- macro _events_db2_capture_table(spec) -%}
-    {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_events_with_base(spec)) }}{%- endif -%}
+{#- What became of each raw row. This format has no documented no-ops. -#}
+{%- macro _outcomes_db2_capture_table(spec) -%}
+    {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_decode_with_base(spec)) }}{%- endif -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
 {{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_times=true) }}
@@ -25,33 +25,6 @@
     'cdc_changed_columns': spark_cdc._db2_changed_columns(spec),
     'cdc_before': spark_cdc._before_of(spec),
 }), 'joined', table) }}
-{%- endmacro -%}
-
-
-{#- The rows that are refused, with their reasons, for `quarantine`. -#}
-{%- macro _quarantine_db2_capture_table(spec) -%}
-{{ spark_cdc._db2_judged(spec) }}
-
-select
-    'db2_capture_table' as cdc_source,
-    cdc_reason as reason,
-    {{ spark_cdc._db2_detail(spec) | indent(4) }} as detail,
-    cdc_raw as raw
-from judged
-where cdc_reason is not null
-{%- endmacro -%}
-
-
-{#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
-{%- macro _raw_counts_db2_capture_table(spec) -%}
-{{ spark_cdc._db2_judged(spec) }}
-
-select
-    count(*) as raw_rows,
-    count_if(cdc_reason is null) as used_rows,
-    cast(0 as bigint) as no_op_rows,
-    count_if(cdc_reason is not null) as quarantined_rows
-from judged
 {%- endmacro -%}
 
 
@@ -135,13 +108,14 @@ last_load as (
 )
 
 select cdc_place
-from well_formed
+from placed
 where
     case
+        when cdc_reason is not null then false
         when {{ spark_cdc._db2_is_load_place() }}
-            then cdc_content.cdc_logmarker is not null{{ ' and cdc_content.cdc_logmarker not in (select cdc_load_at from loads)' if spec.lookups.base }}
+            then cdc_logmarker is not null{{ ' and cdc_logmarker not in (select cdc_load_at from loads)' if spec.lookups.base }}
         else
-            cdc_content.cdc_logmarker <= (select cdc_load_at from last_load)
+            cdc_logmarker <= (select cdc_load_at from last_load)
             or hex(cdc_place) <= (select cdc_anchor from last_load)
     end
 {%- endmacro -%}

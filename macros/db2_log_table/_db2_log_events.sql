@@ -44,6 +44,7 @@ kept_events as (
 events as (
     select
         logged_keys.cdc_key,
+        logged_keys.cdc_raw_rows,
         base_rows.cdc_row,
         {%- if spec.built %}
         kept_events.cdc_was_deleted is not null as cdc_is_kept,
@@ -91,10 +92,8 @@ events as (
     {{ return('cdc_row.' ~ quoted) }}
 {%- endmacro -%}
 
-{#- CTEs to `bad_keys`: the keys of which `base` has only rows with bad values. -#}
-{%- macro _db2_log_bad_keys(spec, among=none) -%}
-{{ spark_cdc._base_rows(spec, among) }},
-
+{#- The CTE `bad_keys`, after the CTEs of `_base_rows`: the keys of which `base` has only rows with bad values. -#}
+{%- macro _db2_log_bad_keys() -%}
 bad_keys as (
     select
         cdc_key,

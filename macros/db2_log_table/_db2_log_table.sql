@@ -25,9 +25,9 @@ end
     {{ return(spark_cdc._key_value(spark_cdc._quote(there), spec.raw_columns[there], spec.columns[name])) }}
 {%- endmacro -%}
 
-{#- CTEs to `log_rows`: each delivery, with the reason if it is refused on its own. With `tells_new`, each new delivery
-    occurs a second time, marked with cdc_is_new. -#}
-{%- macro _db2_log_rows(spec, as_delivered=false, tells_new=false) -%}
+{#- CTEs to `log_rows`: each delivery, with the reason if it is refused on its own. In an increment, each new delivery occurs a
+    second time, marked with cdc_is_new. -#}
+{%- macro _db2_log_rows(spec) -%}
     {%- set operation, time = spark_cdc._quote(spec.log.operation), spark_cdc._quote(spec.log.time) -%}
     {%- set keys, null_keys, bad_keys, logged = [], [], [], [] -%}
     {%- for name, there in spec.key_columns.items() -%}
@@ -38,7 +38,7 @@ end
     {%- for there in [spec.log.operation, spec.log.time] + spec.key_columns.values() | list -%}
         {%- do logged.append(spark_cdc._as_text(spark_cdc._quote(there), spec.raw_columns[there])) -%}
     {%- endfor -%}
-with {% if tells_new -%}
+with {% if spec.built -%}
 deliveries_read as (
     select
         *,
@@ -64,17 +64,15 @@ typed_rows as (
         {{ operation }} is null
         and {{ null_keys | join('\nand ') | indent(8) }} as cdc_is_information,
         {{ null_keys | join('\nor ') | indent(8) }} as cdc_has_null_key,
-        {{ time }} is null as cdc_has_no_time
-        {%- if as_delivered %},
+        {{ time }} is null as cdc_has_no_time,
         array(
             {{ logged | join(',\n') | indent(12) }}
         ) as cdc_logged,
-        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
-        {%- endif %}
-        {%- if tells_new %},
+        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw
+        {%- if spec.built %},
         cdc_is_new
         {%- endif %}
-    from {{ 'deliveries_read' if tells_new else spec.relation }}
+    from {{ 'deliveries_read' if spec.built else spec.relation }}
 ),
 
 log_rows as (
@@ -89,24 +87,22 @@ log_rows as (
                 not {{ spark_cdc._is_local_time('cdc_time') | indent(16) }}
                 or {{ bad_keys | join('\nor ') | indent(16) }}
                 then 'bad_value'
-        end as cdc_reason
-        {%- if as_delivered %},
+        end as cdc_reason,
         {{ spark_cdc._is_local_time('cdc_time') | indent(8) }} as cdc_is_time
-        {%- endif %}
     from typed_rows
 )
 {%- endmacro -%}
 
 {#- CTEs to `logged_keys`, one row for each key. A log row is one number of microseconds and operation; the greatest has the
-    last time. Turned numbers have the operations in reverse order, and give the other end of the rows at one time. With
-    `tells_new`, cdc_is_changed says whether the key has a row that was not read before. -#}
-{%- macro _db2_log_keys(spec, tells_new=false) -%}
+    last time. Turned numbers have the operations in reverse order, and give the other end of the rows at one time. In an
+    increment, cdc_is_changed says whether the key has a row that was not read before. -#}
+{%- macro _db2_log_keys(spec) -%}
 used_rows as (
     select
         cdc_key,
         unix_micros(cdc_time) * 4 + cdc_operation as cdc_row_number,
         unix_micros(cdc_time) * 4 + 2 - cdc_operation as cdc_turned_number
-        {%- if tells_new %},
+        {%- if spec.built %},
         cdc_is_new
         {%- endif %}
     from log_rows
@@ -115,13 +111,14 @@ used_rows as (
         and not cdc_is_information
 ),
 
-{% if tells_new -%}
+{% if spec.built -%}
 distinct_rows as (
     select
         cdc_key,
         cdc_row_number,
         cdc_turned_number,
-        count_if(cdc_is_new) = count_if(not cdc_is_new) as cdc_is_first
+        count_if(not cdc_is_new) as cdc_raw_rows,
+        count_if(cdc_is_new) = cdc_raw_rows as cdc_is_first
     from used_rows
     group by cdc_key, cdc_row_number, cdc_turned_number
 ),
@@ -132,39 +129,45 @@ logged_keys as (
         cdc_key,
         max(cdc_row_number) as cdc_last,
         max(cdc_turned_number) as cdc_last_turned,
-        min(cdc_turned_number) as cdc_first_turned
-        {%- if tells_new %},
-        bool_or(cdc_is_first) as cdc_is_changed
+        min(cdc_turned_number) as cdc_first_turned,
+        {%- if spec.built %}
+        bool_or(cdc_is_first) as cdc_is_changed,
         {%- endif %}
-    from {{ 'distinct_rows' if tells_new else 'used_rows' }}
+        {{ 'sum(cdc_raw_rows)' if spec.built else 'count(*)' }} as cdc_raw_rows
+    from {{ 'distinct_rows' if spec.built else 'used_rows' }}
     group by cdc_key
 )
 {%- endmacro -%}
 
-{#- CTEs to `deliveries`: each delivery with its reason, also if the reason is its row in `base`. -#}
-{%- macro _db2_log_deliveries(spec, as_delivered=false) -%}
+{#- The CTE `refused`: each delivery that is refused, also if the reason is its row in `base`. -#}
+{%- macro _db2_log_refused(spec) -%}
     {%- set is_asked = spark_cdc._uncertain_columns(spec) -%}
-{{ spark_cdc._db2_log_rows(spec, as_delivered) }},
-    {%- if is_asked and not spec.answers %}
-
-{{ spark_cdc._db2_log_bad_keys(spec) }},
-    {%- endif %}
-
-deliveries as (
+    {%- if is_asked and not spec.answers -%}
+{{ spark_cdc._db2_log_bad_keys() }},
+{{ '\n' }}
+    {%- endif -%}
+refused as (
     select
         log_rows.* except (cdc_reason),
         {%- if is_asked %}
         case when log_rows.cdc_reason is null then bad_keys.cdc_bad_base end as cdc_bad_base,
-        case
-            when log_rows.cdc_reason is not null then log_rows.cdc_reason
-            when bad_keys.cdc_key is not null and not log_rows.cdc_is_information then 'bad_value'
-        end as cdc_reason
+        coalesce(log_rows.cdc_reason, 'bad_value') as cdc_reason
     from log_rows
     left join {{ spec.answers ~ ' as ' if spec.answers }}bad_keys
         on log_rows.cdc_key = bad_keys.cdc_key
+    where
+        (
+            log_rows.cdc_reason is not null
+            or (bad_keys.cdc_key is not null and not log_rows.cdc_is_information)
+        )
         {%- else %}
         log_rows.cdc_reason
     from log_rows
+    where
+        log_rows.cdc_reason is not null
+        {%- endif %}
+        {%- if spec.built %}
+        and not log_rows.cdc_is_new
         {%- endif %}
 )
 {%- endmacro -%}

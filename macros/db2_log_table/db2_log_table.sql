@@ -8,21 +8,23 @@
 {%- endmacro -%}
 
 
-{#- The change events: one for each key. -#}
-{%- macro _events_db2_log_table(spec) -%}
+{#- What became of each row: an event has all rows of its key. -#}
+{%- macro _outcomes_db2_log_table(spec) -%}
     {%- set table, key_names = {}, [] -%}
     {%- for name in spec.columns if name in spec.key -%}{%- do key_names.append(spark_cdc._literal(name)) -%}{%- endfor -%}
     {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._db2_log_value(spec, name)}) -%}{%- endfor -%}
     {%- set digits = spark_cdc._time_digits('cdc_time') -%}
-{{ spark_cdc._db2_log_rows(spec, tells_new=spec.built) }},
+{{ spark_cdc._db2_log_rows(spec) }},
 
-{{ spark_cdc._db2_log_keys(spec, tells_new=spec.built) }},
+{{ spark_cdc._db2_log_keys(spec) }},
 
 {{ spark_cdc._base_rows(spec, among='logged_keys' if spec.built else none) }},
 {% if spec.built %}
 {{ spark_cdc._db2_log_kept_events(spec) }},
 {% endif %}
-{{ spark_cdc._db2_log_events(spec) }}
+{{ spark_cdc._db2_log_events(spec) }},
+
+{{ spark_cdc._db2_log_refused(spec) }}
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -34,34 +36,15 @@
     'cdc_present_columns': "case\n    when cdc_operation = 'delete'\n        then "
         ~ spark_cdc._call('array', key_names) | indent(8) ~ '\nend',
     'cdc_metadata': "named_struct('log_operation', cdc_last_operation, 'log_time', cdc_time)",
+    'cdc_raw_rows': 'cdc_raw_rows',
 }, 'events', table) }}
-{%- endmacro -%}
-
-
-{#- The rows that are refused, with their reasons, for `quarantine`. -#}
-{%- macro _quarantine_db2_log_table(spec) -%}
-{{ spark_cdc._db2_log_deliveries(spec, as_delivered=true) }}
-
-select
-    'db2_log_table' as cdc_source,
-    cdc_reason as reason,
-    {{ spark_cdc._db2_log_detail(spec) | indent(4) }} as detail,
-    cdc_raw as raw
-from deliveries
-where cdc_reason is not null
-{%- endmacro -%}
-
-
-{#- The four counts, for `raw_counts`. -#}
-{%- macro _raw_counts_db2_log_table(spec) -%}
-{{ spark_cdc._db2_log_deliveries(spec) }}
-
-select
-    count(*) as raw_rows,
-    count_if(cdc_reason is null and not cdc_is_information) as used_rows,
-    count_if(cdc_is_information) as no_op_rows,
-    count_if(cdc_reason is not null) as quarantined_rows
-from deliveries
+union all
+{{ spark_cdc._select_without_event(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_detail': spark_cdc._unless_counted(spec, spark_cdc._db2_log_detail(spec)), 'cdc_raw': 'cdc_raw',
+}, 'refused') }}
+union all
+{{ spark_cdc._select_without_event(spec, {'cdc_kind': "'no_op'", 'cdc_reason': "'information'"}, 'log_rows') }}
+where cdc_is_information{{ ' and not cdc_is_new' if spec.built }}
 {%- endmacro -%}
 
 
@@ -85,7 +68,9 @@ from deliveries
 select cast(null as string) as cdc_group
 where false
     {%- elif not spec.built -%}
-with {{ spark_cdc._db2_log_bad_keys(spec) }}
+with {{ spark_cdc._base_rows(spec) }},
+
+{{ spark_cdc._db2_log_bad_keys() }}
 
 select
     {{ group | indent(4) }} as cdc_group,
@@ -93,11 +78,13 @@ select
     cdc_bad_base
 from bad_keys
     {%- else -%}
-{{ spark_cdc._db2_log_rows(spec, tells_new=true) }},
+{{ spark_cdc._db2_log_rows(spec) }},
 
-{{ spark_cdc._db2_log_keys(spec, tells_new=true) }},
+{{ spark_cdc._db2_log_keys(spec) }},
 
-{{ spark_cdc._db2_log_bad_keys(spec, among='logged_keys') }}
+{{ spark_cdc._base_rows(spec, among='logged_keys') }},
+
+{{ spark_cdc._db2_log_bad_keys() }}
 
 select
     {{ group | indent(4) }} as cdc_group,
@@ -120,7 +107,9 @@ where
 
 {#- The groups whose rows in `base` were bad and are corrected or gone by now. -#}
 {%- macro _db2_log_mended_groups(spec) -%}
-with {{ spark_cdc._db2_log_bad_keys(spec, among=spec.answers) }}
+with {{ spark_cdc._base_rows(spec, among=spec.answers) }},
+
+{{ spark_cdc._db2_log_bad_keys() }}
 
 select stored.cdc_group
 from {{ spec.answers }} as stored

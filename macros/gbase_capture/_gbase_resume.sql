@@ -175,7 +175,7 @@ with deliveries as (
 ),
 
 found as (
-    {{ spark_cdc._quarantine_gbase_capture(dict(spec, relation=spec.reread)) | indent(4) }}
+    {{ spark_cdc._select_of_decoder('quarantine', dict(spec, relation=spec.reread)) | indent(4) }}
 ),
 
 completed as (

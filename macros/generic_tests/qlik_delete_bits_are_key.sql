@@ -32,8 +32,11 @@ deletes as (
             {%- endfor -%}
         ) as declared_key,
         {{ spark_cdc._qlik_mask_is_good(spec) | indent(8) }} as mask_is_good
-    from distinct_rows
-    where cdc_operation = 'delete' and cdc_mask_as_written is not null
+    from judged
+    where
+        cdc_reason is null
+        and cdc_operation = 'delete'
+        and cdc_mask_as_written is not null
 )
 
 select * from deletes

@@ -91,8 +91,9 @@
 {#- The model's SELECT over the raw rows in `relation`. `more` is added to the spec. In an increment it has `built`, the
     model before this run, and `new_rows`, the new raw rows. `is_part`: the rows are those of affected groups alone. -#}
 {%- macro _decoded(run, relation, more={}) -%}
-    {%- set select = spark_cdc._part_of_decoder('cdc_incremental', run.call.builds, run.call.decoder) -%}
-    {{ return(select(dict(dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)))) }}
+    {{ return(spark_cdc._select_of_decoder(run.call.builds, dict(
+        dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)
+    ))) }}
 {%- endmacro -%}
 
 {#- Builds the model from all rows that were read. Look-ups are asked again. -#}

@@ -4,7 +4,7 @@
 
     For this a decoder has the macro _resume_<decoder>(spec), which gives a dict of SQL:
       decoded   select: the result of parsing spec.relation, from spec.state on if it is not none. It is stored as
-                spec.decoded, which the selects below and _events_<decoder>, _quarantine_<decoder> then read
+                spec.decoded, which the selects below and _outcomes_<decoder> then read
       state     select: the state after this. spec.all_rows are all raw rows, including the new ones
       breaks    select: has a row if spec.relation cannot be parsed from spec.state on. spec.kept are the raw rows read before
       doubts    select: has a row if it turned out while parsing that the state does not fit

@@ -81,9 +81,10 @@
 {#- The SELECT of a call, which is the model's SELECT. -#}
 {%- macro _declared_select(call, has_truncates=false) -%}
     {%- if call.decoder -%}
-        {%- set select = spark_cdc._part_of_decoder(call.builds, call.builds, call.decoder) -%}
         {%- set relation = spark_cdc._without_batch(call.spec) -%}
-        {{ return(select(dict(call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(call.spec), batch=spark_cdc._batch()))) }}
+        {{ return(spark_cdc._select_of_decoder(
+            call.builds, dict(call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(call.spec), batch=spark_cdc._batch())
+        )) }}
     {%- elif call.builds == 'raw_log' -%}
         {{ return(spark_cdc._select_of_log(call, spark_cdc._literal(spark_cdc._batch()))) }}
     {%- endif -%}

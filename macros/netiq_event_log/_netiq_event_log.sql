@@ -1,10 +1,13 @@
-{#- The parts of the decoder of event logs: from log rows to events. -#}
+{#- The parts of the decoder of event logs: what becomes of log rows. -#}
 
-{#- CTEs to `events`: one row for each event, with its log rows. -#}
-{%- macro _netiq_events(spec) -%}
+{#- CTEs to `outcomes`: one row for each event, with its log rows, and one for each other log row. -#}
+{%- macro _netiq_outcomes(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
-    {%- set carried = ['cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value'] -%}
+    {%- set carried = [
+        'cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value', 'cdc_reason', 'cdc_detail', 'cdc_raws',
+        'cdc_raw_rows',
+    ] -%}
     {%- if spec.lookups.snapshot -%}{%- do carried.append('cdc_answer') -%}{%- endif -%}
 {{ spark_cdc._netiq_answered(spec) }},
     {%- if spec.lookups.snapshot %}
@@ -12,12 +15,24 @@
 -- P3: a query-back event is ignored once the database object no longer exists
 existing as (
     select
-        *,
-        cdc_answer is not null and cdc_bad is null as cdc_is_answered
+        * except (cdc_reason, cdc_detail),
+        cdc_answer is not null and cdc_bad is null as cdc_is_answered,
+        case
+            when cdc_reason is not null then cdc_reason
+            when cdc_bad is not null then 'bad_value'
+        end as cdc_reason,
+        case
+            when cdc_reason is not null then cdc_detail
+            when cdc_bad is not null
+                then {{ spark_cdc._unless_counted(spec, spark_cdc._call('concat', [
+                    'cdc_bad.name', "': \\''", spark_cdc._shown('cdc_bad.value'), "'\\' in the snapshot is no '",
+                    spark_cdc._netiq_type_of(spec, 'cdc_bad.name'),
+                ])) | indent(16) }}
+        end as cdc_detail
     from answered
 ),
 
-compared as (
+compared_windows as (
     select
         *,
         bool_or(cdc_is_answered and cdc_event_type in (5, 6)) over in_window as cdc_has_row,
@@ -30,12 +45,17 @@ compared as (
 -- P1: an event is ignored if a query-back event is logged for the same field or object.
 -- P2: a query-back row event goes before a query-back field event of the same object.
 remaining as (
-    select * from compared
-    where
-        cdc_event_type = 4
-        or (cdc_event_type <= 3 and not cdc_has_row and not array_contains(cdc_fields, cdc_column))
-        or (cdc_event_type in (5, 6) and cdc_is_answered)
-        or (cdc_event_type in (7, 8) and cdc_is_answered and not cdc_has_row)
+    select
+        * except (cdc_reason),
+        case
+            when cdc_reason is not null then cdc_reason
+            when cdc_event_type = 4 then null
+            when cdc_event_type <= 3 and not cdc_has_row and not array_contains(cdc_fields, cdc_column) then null
+            when cdc_event_type in (5, 6) and cdc_is_answered then null
+            when cdc_event_type in (7, 8) and cdc_is_answered and not cdc_has_row then null
+            else 'precedence'
+        end as cdc_reason
+    from compared_windows
 ),
     {%- else %}
 
@@ -44,10 +64,11 @@ remaining as (
 ),
     {%- endif %}
 
-{{ spark_cdc._netiq_parts(spec, carried) }},
+{{ spark_cdc._netiq_parts(spec, carried, apart='cdc_reason') }},
 
-events as (
+outcomes as (
     select
+        {%- if not spec.is_of_rest %}
         cdc_key,
         cdc_kind = 'row' as cdc_is_row,
         case
@@ -60,119 +81,29 @@ events as (
         {%- if spec.is_by_time %}
         {{ spark_cdc._time_digits('cdc_rows[0].cdc_event_time') | indent(8) }} as cdc_first_time,
         {%- endif %}
-        transform(cdc_rows, one -> one.cdc_record_id) as cdc_record_ids,
         case
             when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
         end as cdc_names,
         case
-            when cdc_kind in ('add', 'modify')
+            when cdc_kind in ('add', 'modify') and cdc_rows[0].cdc_reason is null
                 then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
-        end as cdc_values
-        {%- if spec.lookups.snapshot %},
+        end as cdc_values,
+        {%- if spec.lookups.snapshot %}
         transform(filter(cdc_rows, one -> one.cdc_event_type >= 7), one -> one.cdc_column) as cdc_asked,
-        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer
+        get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer,
         {%- endif %}
-    from parts
-    -- not an update that has only undeclared columns
-    where
-        cdc_kind <> 'modify'
-        or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
-)
-{%- endmacro -%}
-
-{#- CTEs from `remaining` to `parts`: consecutive rows that make one event, as an array of structs with the columns
-    `carried`. `group` is the key, or a finer group of rows. -#}
-{%- macro _netiq_parts(spec, carried, group='cdc_key') -%}
--- consecutive rows of a key with the same object, time and kind
-kinds as (
-    select
-        *,
+        {%- endif %}
         case
-            when cdc_event_type in (1, 7) then 'add'
-            when cdc_event_type in (2, 3, 8) then 'modify'
-            when cdc_event_type = 4 then 'delete'
-            else 'row'
-        end as cdc_kind
-    from remaining
-),
-
-begun as (
-    select
-        *,
-        cdc_event_type = 4
-        or not struct(cdc_object, cdc_event_time, cdc_kind)
-        <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over in_order as cdc_begins
-    from kinds
-    window in_order as (partition by {{ group }} order by {{ spark_cdc._netiq_place(spec) }})
-),
-
-numbered as (
-    select
-        *,
-        count_if(cdc_begins) over in_order as cdc_run
-    from begun
-    window in_order as (
-        partition by {{ group }}
-        order by {{ spark_cdc._netiq_place(spec) }}
-        rows unbounded preceding
-    )
-),
-
-runs as (
-    select
-        cdc_key,
-        cdc_run,
-        min(cdc_kind) as cdc_kind,
-        array_sort(
-            collect_list(
-                struct(
-                    {{ spark_cdc._netiq_place(spec) }},
-                    {{- '\n                    cdc_event_time,' if not spec.is_by_time }}
-                    {{ carried | join(',\n') | indent(20) }}
-                )
-            )
-        ) as cdc_rows
-    from numbered
-    group by {{ group }}, cdc_run
-),
-
--- a column that occurs again begins another event
-parts as (
-    select
-        runs.cdc_key,
-        runs.cdc_kind,
-        part.cdc_rows
-    from runs
-        lateral view explode(
-            case
-                when
-                    runs.cdc_kind in ('add', 'modify')
-                    and size(runs.cdc_rows)
-                    > size(array_distinct(transform(runs.cdc_rows, one -> one.cdc_column)))
-                    then {{ spark_cdc._netiq_split() | indent(20) }}
-                else array(runs.cdc_rows)
-            end
-        ) part as cdc_rows
-)
-{%- endmacro -%}
-
-{#- The rows of a run, split into arrays in which no column occurs twice. They are split in blocks: Spark copies an array to
-    append to it, so one array for a run of many thousand rows would take hours. -#}
-{%- macro _netiq_split() -%}
-aggregate(
-    transform(sequence(2, size(runs.cdc_rows), 256), first -> slice(runs.cdc_rows, first, 256)),
-    named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', slice(runs.cdc_rows, 1, 1)),
-    (before, block) -> aggregate(
-        block,
-        named_struct('done', slice(array(runs.cdc_rows), 1, 0), 'open', before.open),
-        (state, one) -> if(
-            exists(state.open, other -> other.cdc_column = one.cdc_column),
-            named_struct('done', array_append(state.done, state.open), 'open', array(one)),
-            named_struct('done', state.done, 'open', array_append(state.open, one))
-        ),
-        state -> named_struct('done', concat(before.done, state.done), 'open', state.open)
-    ),
-    state -> array_append(state.done, state.open)
+            when cdc_rows[0].cdc_reason is not null then cdc_rows[0].cdc_reason
+            when
+                cdc_kind = 'modify'
+                and not exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
+                then 'undeclared_columns'
+        end as cdc_reason,
+        cdc_rows[0].cdc_detail as cdc_detail,
+        cdc_rows[0].cdc_raws as cdc_raws,
+        aggregate(cdc_rows, 0L, (total, one) -> total + one.cdc_raw_rows) as cdc_raw_rows
+    from parts
 )
 {%- endmacro -%}
 

@@ -1,22 +1,25 @@
 {#- What each raw row says by itself, and why a row cannot be read. -#}
 
-{#- CTEs from the log to `judged_alone` and `merged`. `judged_alone` has the rows of the table, and rows without a table
-    name, with the reason if one is refused on its own. `merged` has each well-formed row once. -#}
-{%- macro _netiq_items(spec, as_delivered=false) -%}
+{#- CTEs from the log to `judged`: the rows of the table, and rows without a table name. A row that is refused has its
+    reason and its detail. Of the others each record id is there once. A row that is or may be refused has its raw rows in
+    cdc_raws. -#}
+{%- macro _netiq_items(spec) -%}
     {%- set keys = [] -%}
     {%- for name in spec.key -%}
         {%- set value = spark_cdc._netiq_value(spark_cdc._netiq_key_text('cdc_key_columns', 'cdc_key_parts.values', name), spec.columns[name]) -%}
         {%- do keys.append(spark_cdc._literal(name) ~ ', ' ~ spark_cdc._bytewise(value, spec.columns[name])) -%}
     {%- endfor -%}
+    {%- set columns = [
+        'cdc_record_id', 'cdc_status', 'cdc_event_type', 'cdc_event_time', 'cdc_perpetrator', 'cdc_object', 'cdc_column', 'cdc_new_value',
+        'cdc_key',
+    ] + (['cdc_old_value', 'cdc_spelled'] if spec.is_spelled else []) -%}
 with raw as (
     select
-        {{ spark_cdc._netiq_raw_columns(spec) | indent(8) }}
-        {%- if as_delivered %},
+        {{ spark_cdc._netiq_raw_columns(spec) | indent(8) }},
         cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
         cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
         {{ spark_cdc._as_text(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time')) | indent(8) }} as cdc_event_time_as_logged,
-        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw
-        {%- endif %}
+        {{ spark_cdc._raw_row(spec.raw_columns) | indent(8) }} as cdc_raw
     from {{ spec.relation }}
     where {{ spark_cdc._netiq_is_of_table(spec) }}
 ),
@@ -58,11 +61,6 @@ judged_alone as (
         )) verdict as cdc_reason
 ),
 
-well_formed as (
-    select * from judged_alone
-    where cdc_reason is null
-),
-
 -- Hashes of record ids that can occur in several rows. A bucket holds whole ids. There are so few buckets that
 -- they always fit in memory. Rows outside of them are not compared.
 claims as (
@@ -79,49 +77,95 @@ repeated as (
 ),
 
 -- rows of one record id are one row if they agree in everything except the status; another status wins over N
-gathered as (
+compared as (
     select /*+ broadcast(repeated) */
-        cdc_record_id,
-        coalesce(max(nullif(cdc_status, 'N')), 'N') as cdc_status,
-        min({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_least,
-        max({{ spark_cdc._netiq_content(spec) | indent(8) }}) as cdc_greatest
-        {{- ',\n        min(cdc_spelled) as cdc_spelled' if spec.is_spelled }}
-    from well_formed
+        judged_alone.* except (cdc_status{{ ', cdc_spelled' if spec.is_spelled }}),
+        coalesce(max(nullif(judged_alone.cdc_status, 'N')) over of_id, 'N') as cdc_status,
+        {%- if spec.is_spelled %}
+        min(judged_alone.cdc_spelled) over of_id as cdc_spelled,
+        {%- endif %}
+        min({{ spark_cdc._netiq_content(spec) | indent(8) }}) over of_id as cdc_least,
+        max({{ spark_cdc._netiq_content(spec) | indent(8) }}) over of_id as cdc_greatest,
+        collect_list(judged_alone.cdc_raw) over of_id as cdc_raws,
+        count(*) over of_id as cdc_raw_rows,
+        row_number() over (partition by judged_alone.cdc_record_id order by judged_alone.cdc_status) as cdc_copy
+    from judged_alone
     left semi join repeated
-        on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
-    group by cdc_record_id
+        on pmod(xxhash64(judged_alone.cdc_record_id), 1048576) = repeated.cdc_bucket
+    where judged_alone.cdc_reason is null
+    window of_id as (partition by judged_alone.cdc_record_id)
 ),
 
-merged as (
+judged as (
     select /*+ broadcast(repeated) */
-        cdc_record_id,
-        cdc_status,
-        cdc_event_type,
-        cdc_event_time,
-        cdc_perpetrator,
-        cdc_object,
-        cdc_column,
-        cdc_new_value,
-        cdc_key
-        {{- ',\n        cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
-    from well_formed
+        {{ columns | join(',\n        ') }},
+        case when cdc_reason is not null or cdc_event_type >= 5 then array(cdc_raw) end as cdc_raws,
+        1L as cdc_raw_rows,
+        cdc_reason,
+        {{ spark_cdc._unless_counted(spec, spark_cdc._netiq_detail_alone(spec)) | indent(8) }} as cdc_detail
+    from judged_alone
     left anti join repeated
-        on pmod(xxhash64(well_formed.cdc_record_id), 1048576) = repeated.cdc_bucket
+        on
+            judged_alone.cdc_reason is null
+            and pmod(xxhash64(judged_alone.cdc_record_id), 1048576) = repeated.cdc_bucket
     union all
     select
-        cdc_record_id,
-        cdc_status,
-        cdc_least.cdc_event_type,
-        cdc_least.cdc_event_time,
-        cdc_least.cdc_perpetrator,
-        cdc_least.cdc_object,
-        cdc_least.cdc_column,
-        cdc_least.cdc_new_value,
-        cdc_least.cdc_key
-        {{- ',\n        cdc_least.cdc_old_value,\n        cdc_spelled' if spec.is_spelled }}
-    from gathered
-    where cdc_least <=> cdc_greatest
+        {{ columns | join(',\n        ') }},
+        if(cdc_least <=> cdc_greatest, cdc_raws, array(cdc_raw)) as cdc_raws,
+        if(cdc_least <=> cdc_greatest, cdc_raw_rows, 1L) as cdc_raw_rows,
+        if(cdc_least <=> cdc_greatest, null, 'sequence_conflict') as cdc_reason,
+        if(cdc_least <=> cdc_greatest, null, concat('another row has record_id ', cdc_record_id)) as cdc_detail
+    from compared
+    where
+        cdc_copy = 1
+        or not cdc_least <=> cdc_greatest
 )
+{%- endmacro -%}
+
+{#- What quarantine says of a row that is refused on its own. -#}
+{%- macro _netiq_detail_alone(spec) -%}
+    {%- set bad_keys = [] -%}
+    {%- for name in spec.key -%}
+        {%- do bad_keys.append(
+            'when cdc_key.' ~ spark_cdc._quote(name) ~ ' is null\n    then ' ~ spark_cdc._call('concat', [
+                "'table_key is '", spark_cdc._shown('cdc_object'), spark_cdc._literal('; ' ~ name ~ ' in it is no ' ~ spec.columns[name])
+            ]) | indent(4)
+        ) -%}
+    {%- endfor -%}
+case cdc_reason
+    when 'missing_table_name' then 'table_name is NULL, empty, or ends with a dot'
+    when 'bad_record_id' then concat('record_id is ', coalesce(cdc_record_id_as_logged, 'NULL'))
+    when 'bad_status' then concat('status is ', coalesce(cdc_status, 'NULL'))
+    when 'unknown_operation' then concat('event_type is ', coalesce(cdc_event_type_as_logged, 'NULL'))
+    when 'null_event_time' then 'event_time is NULL'
+    when 'bad_event_time' then concat('event_time is ', cdc_event_time_as_logged)
+    when 'malformed_table_key' then concat('table_key is ', coalesce({{ spark_cdc._shown('cdc_object') }}, 'NULL'))
+    when 'missing_column_name' then 'column_name is NULL or empty'
+    {%- if spec.key %}
+    when 'key_mismatch'
+        then concat('table_key is ', {{ spark_cdc._shown('cdc_object') }}, {{ spark_cdc._literal('; the key is ' ~ spec.key | join(', ')) }})
+    when 'bad_value'
+        then case
+            {{ bad_keys | join('\n') | indent(12) }}
+            else concat(
+                cdc_column,
+                ': \'',
+                {{ spark_cdc._shown('cdc_new_value') }},
+                '\' is no ',
+                {{ spark_cdc._netiq_type_of(spec, 'cdc_column') | indent(16) }}
+            )
+        end
+    {%- endif %}
+end
+{%- endmacro -%}
+
+{#- The declared type of a column, by its name in lower case. -#}
+{%- macro _netiq_type_of(spec, name) -%}
+case {{ name }}
+    {%- for column, data_type in spec.columns.items() %}
+    when {{ spark_cdc._literal(column | lower) }} then {{ spark_cdc._literal(data_type) }}
+    {%- endfor %}
+end
 {%- endmacro -%}
 
 {#- The first reason why a row is refused on its own. Without a key, only the reasons that need no key. -#}

@@ -54,6 +54,12 @@ end
 {#- CTEs to `told`: the rows of the table, and whether the database row of their key is gone. -#}
 {%- macro _netiq_told(spec) -%}
 {{ spark_cdc._netiq_items(spec) }},
+
+merged as (
+    select * except (cdc_raws, cdc_raw_rows, cdc_reason, cdc_detail)
+    from judged
+    where cdc_reason is null
+),
     {%- if spec.lookups.snapshot %}
 
 {{ spark_cdc._netiq_snapshot_taken(spec) }},

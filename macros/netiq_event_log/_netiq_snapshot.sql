@@ -95,10 +95,10 @@ snapshot_rows as (
     {{ return(spark_cdc._typed(expression, type_there, spec.columns[name])) }}
 {%- endmacro -%}
 
-{#- CTEs to `answered`: the active rows with the snapshot's answers to query-back rows, and with the bad values in these
+{#- CTEs to `answered`: the rows, with the snapshot's answers to query-back rows that are active, and the bad values in these
     answers. -#}
-{%- macro _netiq_answered(spec, as_delivered=false) -%}
-{{ spark_cdc._netiq_windows(spec, as_delivered) }}
+{%- macro _netiq_answered(spec) -%}
+{{ spark_cdc._netiq_windows(spec) }}
     {%- if spec.lookups.snapshot %},
         {%- if not spec.answers %}
 
@@ -114,11 +114,13 @@ asked as (
     left join {{ spec.answers }} as answers
         on
             windowed.cdc_question = answers.cdc_question
+            and windowed.cdc_reason is null
             and windowed.cdc_event_type >= 5
     {%- else %}
     left join snapshot_rows
         on
             windowed.cdc_key = snapshot_rows.cdc_key
+            and windowed.cdc_reason is null
             and windowed.cdc_event_type >= 5
             and not windowed.cdc_is_overtaken
     {%- endif %}

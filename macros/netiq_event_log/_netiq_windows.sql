@@ -5,28 +5,37 @@
     {{ return('cdc_event_time, cdc_record_id' if spec.is_by_time else 'cdc_record_id') }}
 {%- endmacro -%}
 
-{#- CTEs to `windowed`: the active rows, with the windows in which precedence applies. -#}
-{%- macro _netiq_windows(spec, as_delivered=false) -%}
-    {%- set conditions = [] -%}
+{#- CTEs to `windowed`: the rows with the windows in which precedence applies, and with cdc_kind: `event` for active rows, else
+    `refused` or `no_op`, with the reason. -#}
+{%- macro _netiq_windows(spec) -%}
+    {%- set reasons = [] -%}
     {%- if spec.is_by_time -%}
-        {%- do conditions.append('cdc_event_time <= ' ~ spark_cdc._netiq_time_literal(spec.as_of)) -%}
+        {%- do reasons.append('when cdc_event_time > ' ~ spark_cdc._netiq_time_literal(spec.as_of) ~ " then 'waiting'") -%}
     {%- endif -%}
-    {%- if not spec.lookups.snapshot -%}
-        {%- do conditions.append('cdc_event_type <= 4') -%}
-    {%- endif -%}
-{{ spark_cdc._netiq_items(spec, as_delivered) }},
+    {%- if not spec.lookups.snapshot -%}{%- do reasons.append("when cdc_event_type >= 5 then 'no_snapshot'") -%}{%- endif -%}
+{{ spark_cdc._netiq_items(spec) }},
 
 -- waiting rows are not active yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
 active as (
-    select * from merged
-    {%- if conditions %}
-    where
-        {{ conditions | join('\n        and ') }}
+    {%- if not reasons %}
+    select * from judged
+    {%- else %}
+    select
+        * except (cdc_reason, cdc_detail),
+        case
+            when cdc_reason is not null then cdc_reason
+            {{ reasons | join('\n') | indent(12) }}
+        end as cdc_reason,
+        case
+            when cdc_reason is null then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
+            else cdc_detail
+        end as cdc_detail
+    from judged
     {%- endif %}
 )
     {%- if spec.lookups.snapshot %},
 
-{{ spark_cdc._netiq_divided(spec) }},
+{{ spark_cdc._netiq_divided(spec, 'active', 'cdc_reason is null and cdc_event_type = 4') }},
 
 -- a window is identified by its rows, without deletes
 windowed as (
@@ -42,14 +51,14 @@ windowed as (
         ) as cdc_question
     from divided
     window in_window as (
-        partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_event_type = 4
+        partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_event_type = 4, cdc_reason
     )
 )
     {%- endif -%}
 {%- endmacro -%}
 
 {#- The CTE `divided`: the rows of `relation` with the number of earlier deletes of their key, which divide its windows. -#}
-{%- macro _netiq_divided(spec, relation='active', is_delete='cdc_event_type = 4') -%}
+{%- macro _netiq_divided(spec, relation, is_delete) -%}
 -- the deletes of a key divide its windows
 divided as (
     select

@@ -10,11 +10,31 @@
 {%- endmacro -%}
 
 
-{#- The change events. -#}
-{%- macro _events_netiq_event_log(spec) -%}
+{#- What became of each log row. Rows without a table name are refused for every table. Rows that wait, that another row takes
+    precedence over, that change undeclared columns alone, and rows of other tables are no-ops. -#}
+{%- macro _outcomes_netiq_event_log(spec) -%}
     {%- set values = {} -%}
     {%- for name in spec.columns -%}{%- do values.update({name: spark_cdc._netiq_event_value(spec, name)}) -%}{%- endfor -%}
-{{ spark_cdc._netiq_events(spec) }}
+{{ spark_cdc._netiq_outcomes(spec) }},
+
+-- a refused row has its raw rows, one by one
+rows_of_outcomes as (
+    select
+        outcomes.* except (cdc_raw_rows),
+        {{ spark_cdc._raw_row_as_json('raw_rows.cdc_raw') | indent(8) }} as cdc_raw,
+        if(cdc_kind = 'refused', 1L, cdc_raw_rows) as cdc_raw_rows
+    from (
+        select
+            *,
+            case
+                when cdc_reason is null then 'event'
+                when cdc_reason in ('waiting', 'precedence', 'undeclared_columns') then 'no_op'
+                else 'refused'
+            end as cdc_kind
+        from outcomes
+    ) as outcomes
+        lateral view explode(if(cdc_kind = 'refused', cdc_raws, array(null))) raw_rows as cdc_raw
+)
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -24,57 +44,16 @@
     'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
     'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
     'cdc_metadata': spark_cdc._netiq_metadata(),
-}, 'events', values) }}
-{%- endmacro -%}
-
-
-{#- The rows that are refused, with their reasons, for `quarantine`. Rows without a table name are refused for every table.
-    -#}
-{%- macro _quarantine_netiq_event_log(spec) -%}
-{{ spark_cdc._netiq_judged(spec, as_delivered=true) }}
-
-select
-    'netiq_event_log' as cdc_source,
-    cdc_reason as reason,
-    {{ spark_cdc._netiq_detail(spec) | indent(4) }} as detail,
-    cdc_raw as raw
-from judged
-where cdc_reason is not null
-{%- endmacro -%}
-
-
-{#- The four counts, for `raw_counts`. Waiting rows, rows dropped by precedence, and rows of other tables are no-ops. -#}
-{%- macro _raw_counts_netiq_event_log(spec) -%}
-{{ spark_cdc._netiq_events(spec) }},
-
-used as (
-    select explode(cdc_record_ids) as cdc_record_id
-    from events
-),
-
-{{ spark_cdc._netiq_judged(spec, as_delivered=true, goes_on=true) }},
-
-counted as (
-    select
-        count_if(judged.cdc_reason is null and used.cdc_record_id is not null) as used_rows,
-        count_if(judged.cdc_reason is not null) as quarantined_rows
-    from judged
-    left join used
-        on judged.cdc_record_id = used.cdc_record_id
-),
-
-delivered as (
-    select count(*) as raw_rows
-    from {{ spec.relation }}
-)
-
-select
-    delivered.raw_rows,
-    counted.used_rows,
-    delivered.raw_rows - counted.used_rows - counted.quarantined_rows as no_op_rows,
-    counted.quarantined_rows
-from counted
-cross join delivered
+    'cdc_kind': 'cdc_kind',
+    'cdc_reason': 'cdc_reason',
+    'cdc_detail': 'cdc_detail',
+    'cdc_raw': 'cdc_raw',
+    'cdc_raw_rows': 'cdc_raw_rows',
+}, 'rows_of_outcomes', values) }}
+union all
+{{ spark_cdc._select_without_event(spec, {
+    'cdc_kind': "'no_op'", 'cdc_reason': "'other_table'", 'cdc_raw_rows': 'cdc_raw_rows',
+}, '(\n    select count(*) as cdc_raw_rows\n    from ' ~ spec.relation ~ '\n    where not ' ~ spark_cdc._netiq_is_of_table(spec) ~ '\n) as other_rows') }}
 {%- endmacro -%}
 
 
@@ -116,7 +95,9 @@ questions as (
         bool_or(cdc_event_type <= 6) as cdc_has_row,
         collect_set(case when cdc_event_type >= 7 then cdc_column end) as cdc_fields
     from windowed
-    where cdc_event_type >= 5
+    where
+        cdc_event_type >= 5
+        and cdc_reason is null
     group by cdc_key, cdc_question
 ),
 

@@ -112,7 +112,7 @@ documents as (
     from bodies
 ),
 
-judged as (
+checked as (
     select
         *,
         case
@@ -129,7 +129,7 @@ select
     cdc_sequence,
     case when cdc_reason is null then cdc_document end as xds,
     cdc_reason as reason
-from judged
+from checked
 order by cdc_sequence
 {%- endmacro -%}
 

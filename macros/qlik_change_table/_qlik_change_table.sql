@@ -1,16 +1,16 @@
 {#- The parts of the decoder of Qlik change tables. Sources: Qlik Replicate Help, "Change Tables", "Using the Change Table
     model", "Header Columns"; Qlik Talend Data Integration Help, "Change tables"; one captured Oracle table. -#}
 
-{#- CTEs that begin with the raw rows. They end in `distinct_rows`, with each change sequence at most once as event and once
-    as before image. With `as_delivered` they end in `judged`: every raw row, and the reason why it is in quarantine. -#}
-{%- macro _qlik_change_table_rows(spec, as_delivered=false) -%}
+{#- CTEs from the raw rows to `judged`: each raw row that is refused, with the reason, and each change sequence at most once as event
+    and once as before image. -#}
+{%- macro _qlik_change_table_rows(spec) -%}
     {%- set headers = spec.headers -%}
     {%- set row = spark_cdc._qlik_row_of(spec, spec.sources, spec.raw_columns) -%}
     {#- What makes a row the same change: headers that only inform differ where a task copies a change again. -#}
     {%- set change = ['cdc_operation', 'cdc_transaction_id', 'cdc_mask_as_written', 'cdc_row'] + (['cdc_bytes'] if row.collated else []) -%}
     {%- set informing = [] -%}
     {%- for header in ('stream_position', 'operation_name', 'timestamp', 'partition_name') if header == 'operation_name' or header in headers -%}
-        {%- do informing.append('well_formed.cdc_' ~ header) -%}
+        {%- do informing.append('cdc_' ~ header) -%}
     {%- endfor -%}
 with raw as (
     select
@@ -35,13 +35,11 @@ with raw as (
         {{ row.casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         -- here: if this is a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
         {{ row.null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
-        {%- if as_delivered %}
-        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
+        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
         case
             when cdc_has_bad_value
-                then {{ spark_cdc._bad_value_detail(row.bad_values) | indent(16) }}
+                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
         end as cdc_bad_values,
-        {%- endif %}
         {%- if row.collated %}
         -- texts that are equal in their collation make different rows
         array(
@@ -97,11 +95,10 @@ well_formed as (
     select * from judged_alone
     where cdc_reason is null
 ),
-{%- if as_delivered %}
 
--- Change sequences that may be on several different rows, or whose before image may have no update. They are
--- kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other
--- buckets need no further check.
+-- Change sequences that may be on more than one row of the same kind, on rows of two transactions, or on a before image
+-- without an update. They are kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory.
+-- Rows in other buckets need no further check.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,
@@ -109,7 +106,9 @@ claims as (
         count_if(not cdc_is_before) as cdc_event_rows,
         count_if(cdc_operation = 'update') as cdc_updates,
         min(hash(cdc_change_seq)) as cdc_least_hash,
-        max(hash(cdc_change_seq)) as cdc_greatest_hash
+        max(hash(cdc_change_seq)) as cdc_greatest_hash,
+        min(xxhash64(cdc_transaction_id)) as cdc_least_transaction,
+        max(xxhash64(cdc_transaction_id)) as cdc_greatest_transaction
     from well_formed
     group by xxhash64(cdc_change_seq)
 ),
@@ -122,6 +121,7 @@ doubtful as (
         or cdc_event_rows > 1
         or cdc_before_images > cdc_updates
         or cdc_least_hash <> cdc_greatest_hash
+        or cdc_least_transaction <> cdc_greatest_transaction
 ),
 
 delivered as (
@@ -136,26 +136,30 @@ delivered as (
         on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
 ),
 
--- rows of the same change are one row; the least and the greatest differ if there are others
+-- Rows of the same change are one row, the least by what only informs. The least and the greatest differ if there are others.
 compared as (
     select
-        *,
+        * except (cdc_transaction_id),
         min(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_least_event,
         max(case when not cdc_is_before then cdc_delivery end) over of_sequence as cdc_greatest_event,
         min(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_least_before,
         max(case when cdc_is_before then cdc_delivery end) over of_sequence as cdc_greatest_before,
-        bool_or(cdc_reason is null and cdc_operation = 'update') over of_sequence as cdc_has_update
+        bool_or(cdc_reason is null and cdc_operation = 'update') over of_sequence as cdc_has_update,
+        row_number() over of_change as cdc_copy,
+        count(*) over (partition by cdc_change_seq, cdc_is_before, cdc_reason) as cdc_raw_rows,
+        -- a before image belongs to the transaction of its update
+        max(case when not cdc_is_before and cdc_reason is null then cdc_transaction_id end)
+            over of_sequence as cdc_transaction_id
     from delivered
-    window of_sequence as (partition by cdc_change_seq)
+    window
+        of_sequence as (partition by cdc_change_seq),
+        of_change as (
+            partition by cdc_change_seq, cdc_is_before, cdc_reason
+            order by {{ informing | join(', ') }}
+        )
 ),
 
-judged as (
-    select /*+ broadcast(doubtful) */ judged_alone.*
-    from judged_alone
-    left anti join doubtful
-        on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
-    union all
-    -- not in the select with the windows: Spark cannot compare collated texts there
+compared_rows as (
     select
         * except (
             cdc_reason,
@@ -166,6 +170,7 @@ judged as (
             cdc_greatest_before,
             cdc_has_update
         ),
+        -- not in the select with the windows: Spark cannot compare collated texts there
         case
             when cdc_reason is not null then cdc_reason
             when not cdc_is_before and cdc_least_event <> cdc_greatest_event then 'sequence_conflict'
@@ -175,69 +180,26 @@ judged as (
                 then 'orphan_before_image'
         end as cdc_reason
     from compared
-)
-{%- else %}
-
--- Change sequences that may be on more than one row of the same kind, or on rows of two transactions. They are
--- kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other buckets
--- need no further check.
-claims as (
-    select
-        xxhash64(cdc_change_seq) as cdc_hash,
-        count_if(cdc_is_before) as cdc_before_images,
-        count_if(not cdc_is_before) as cdc_event_rows,
-        min(xxhash64(cdc_transaction_id)) as cdc_least_transaction,
-        max(xxhash64(cdc_transaction_id)) as cdc_greatest_transaction
-    from raw
-    group by xxhash64(cdc_change_seq)
 ),
 
-repeated as (
-    select distinct pmod(cdc_hash, 1048576) as cdc_bucket
-    from claims
-    where
-        cdc_before_images > 1
-        or cdc_event_rows > 1
-        or cdc_least_transaction <> cdc_greatest_transaction
-),
-
--- rows of the same change are one row, the least by what only informs; rows that still differ are in conflict
-different as (
-    select /*+ broadcast(repeated) */
-        min_by(
-            struct(well_formed.*),
-            struct({{ informing | join(', ') }})
-        ) as cdc_first
-    from well_formed
-    left semi join repeated
-        on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
-    group by
-        cdc_change_seq,
-        cdc_is_before,
-        {{ change | join(',\n        ') }}
-),
-
-compared as (
-    select
-        cdc_first.* except (cdc_transaction_id),
-        count(*) over (partition by cdc_first.cdc_change_seq, cdc_first.cdc_is_before) as cdc_claims,
-        -- a before image belongs to the transaction of its update
-        max(case when not cdc_first.cdc_is_before then cdc_first.cdc_transaction_id end)
-            over (partition by cdc_first.cdc_change_seq) as cdc_transaction_id
-    from different
-),
-
-distinct_rows as (
-    select /*+ broadcast(repeated) */
-        well_formed.* except (cdc_transaction_id),
-        well_formed.cdc_transaction_id
-    from well_formed
-    left anti join repeated
-        on pmod(xxhash64(well_formed.cdc_change_seq), 1048576) = repeated.cdc_bucket
+judged as (
+    select /*+ broadcast(doubtful) */
+        judged_alone.* except (cdc_transaction_id, cdc_reason),
+        1L as cdc_raw_rows,
+        judged_alone.cdc_transaction_id,
+        judged_alone.cdc_reason
+    from judged_alone
+    left anti join doubtful
+        on pmod(xxhash64(judged_alone.cdc_change_seq), 1048576) = doubtful.cdc_bucket
     union all
-    select * except (cdc_claims)
-    from compared
-    where cdc_claims = 1
+    select
+        * except (cdc_copy, cdc_raw_rows, cdc_transaction_id, cdc_reason),
+        if(cdc_reason is null, cdc_raw_rows, 1L) as cdc_raw_rows,
+        cdc_transaction_id,
+        cdc_reason
+    from compared_rows
+    where
+        cdc_reason is not null
+        or cdc_copy = 1
 )
-{%- endif %}
 {%- endmacro -%}

@@ -13,7 +13,7 @@
 {%- endmacro -%}
 
 {#- A CTE: the rows of all loads, with the reason if a row is in quarantine. -#}
-{%- macro _qlik_load_rows(spec, as_delivered=false) -%}
+{%- macro _qlik_load_rows(spec) -%}
     {%- set there = spec.input_columns.full_load -%}
     {%- set row = spark_cdc._qlik_row_of(spec, spec.load_sources, there) -%}
     {%- set raw_columns = dict(there) -%}
@@ -42,19 +42,16 @@ load_rows as (
                 {{ row.null_keys | join('\nor ') | indent(16) }}
                 then 'null_key'
             {%- endif %}
-        end as cdc_reason
-        {%- if as_delivered -%}
-        ,
+        end as cdc_reason,
         case cdc_reason
             when 'bad_load_time'
                 then {{ spark_cdc._qlik_load_time_detail(spec) | indent(16) }}
             when 'bad_value'
-                then {{ spark_cdc._bad_value_detail(row.bad_values) | indent(16) }}
+                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
             when 'null_key'
                 then {{ spark_cdc._qlik_null_key_detail(spec) | indent(16) }}
         end as cdc_detail,
-        {{ spark_cdc.raw_json(raw_columns) | indent(8) }} as cdc_raw
-        {%- endif %}
+        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(raw_columns)) | indent(8) }} as cdc_raw
     from {{ spec.inputs.full_load | string | indent(4) }}
 )
 {%- endmacro -%}
@@ -76,29 +73,20 @@ load_rows as (
 count_if(cdc_reason is null) {{ '>= ' ~ spec.full_load_readable ~ 'D * count(*)' if spec.full_load_readable else '> 0' }}
 {%- endmacro -%}
 
-{#- The select of the rows of loads that are in quarantine. It also says if their load ends no keys. -#}
-{%- macro _qlik_quarantined_loads(spec) -%}
-    {%- set too_few = 'too few rows of its load can be read, so the load ends no rows' -%}
-select
-    'qlik_change_table' as cdc_source,
-    cdc_reason as reason,
-    {%- if spec.full_load_at is none %}
-    cdc_detail as detail,
-    cdc_raw as raw
-from load_rows
-    {%- else %}
-    concat_ws('; ', cdc_detail, case when unreadable.cdc_load_digits is not null then '{{ too_few }}' end) as detail,
-    cdc_raw as raw
-from load_rows
-left join (
-    select cdc_load_digits
-    from load_rows
-    group by cdc_load_digits
-    having not {{ spark_cdc._qlik_load_is_readable(spec) }}
-) as unreadable
-    on load_rows.cdc_load_digits = unreadable.cdc_load_digits
-    {%- endif %}
-where cdc_reason is not null
+{#- The rows of loads that are refused. The detail also says if their load ends no keys. -#}
+{%- macro _qlik_select_refused_loads(spec) -%}
+    {%- set relation, detail = 'load_rows', 'load_rows.cdc_detail' -%}
+    {%- if spec.full_load_at is not none -%}
+        {%- set relation = 'load_rows\nleft join load_times\n    on load_rows.cdc_load_digits = load_times.cdc_load_digits' -%}
+        {%- set detail = spark_cdc._call('concat_ws', [
+            "'; '", detail,
+            "case when not load_times.cdc_is_readable then 'too few rows of its load can be read, so the load ends no rows' end",
+        ]) -%}
+    {%- endif -%}
+{{ spark_cdc._select_without_event(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'load_rows.cdc_reason', 'cdc_detail': detail, 'cdc_raw': 'load_rows.cdc_raw',
+}, relation) }}
+where load_rows.cdc_reason is not null
 {%- endmacro -%}
 
 {#- CTEs to `load_events`: the truncate of each load, and its rows. Of several rows with one key the greatest is taken. -#}
@@ -116,7 +104,8 @@ where cdc_reason is not null
 loads as (
     select
         cdc_load_digits,
-        {{ 'max(struct(cdc_row, cdc_bytes)).cdc_row' if has_bytes else 'max(cdc_row)' }} as cdc_row
+        {{ 'max(struct(cdc_row, cdc_bytes)).cdc_row' if has_bytes else 'max(cdc_row)' }} as cdc_row,
+        count(*) as cdc_raw_rows
     from load_rows
     where cdc_reason is null
     group by
@@ -150,7 +139,8 @@ load_events as (
             )
         ) as cdc_sequence,
         {{ 'load_times.cdc_load_at' if has_times else 'cast(null as timestamp) as cdc_load_at' }},
-        loads.cdc_row
+        loads.cdc_row,
+        loads.cdc_raw_rows
     from loads
     {%- if has_times %}
     left join load_times
@@ -161,7 +151,8 @@ load_events as (
         concat(cdc_load_digits, '{{ '0' * 19 }}') as cdc_commit_sequence,
         concat(cdc_commit_sequence, '.') as cdc_sequence,
         cdc_load_at,
-        null as cdc_row
+        null as cdc_row,
+        0L as cdc_raw_rows
     from load_times
     where cdc_is_readable
     {%- endif %}
@@ -183,6 +174,7 @@ load_events as (
         'cdc_present_columns': "case when cdc_operation = 'load' then array(" ~ present | join(', ') ~ ') end'
             if present | length < table | length else none,
         'cdc_metadata': 'null',
+        'cdc_raw_rows': 'cdc_raw_rows',
     }, 'load_events', table)) }}
 {%- endmacro -%}
 

@@ -16,8 +16,8 @@
 {%- endmacro -%}
 
 
-{#- The change events. -#}
-{%- macro _events_qlik_change_table(spec) -%}
+{#- What became of each raw row. -#}
+{%- macro _outcomes_qlik_change_table(spec) -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._qlik_after_image(spec, name)}) -%}{%- endfor -%}
 {{ spark_cdc._qlik_change_table_rows(spec) }},
@@ -53,40 +53,43 @@ large_transactions as (
 -- used again at another time. For rows without a transaction, or of a large one, it is their change sequence.
 placed as (
     select /*+ broadcast(large_transactions) */
-        distinct_rows.*,
-        left(distinct_rows.cdc_change_seq, 16) as cdc_time_digits,
-        if(distinct_rows.cdc_is_before, null, distinct_rows.cdc_change_seq) as cdc_event_sequence,
+        judged.* except (cdc_raw),
+        case when cdc_reason is not null then cdc_raw end as cdc_raw,
+        {{ spark_cdc._unless_counted(spec, spark_cdc._qlik_detail(spec)) | indent(8) }} as cdc_detail,
+        left(judged.cdc_change_seq, 16) as cdc_time_digits,
+        if(judged.cdc_is_before, null, judged.cdc_change_seq) as cdc_event_sequence,
         large_transactions.cdc_commit_sequence as cdc_known_commit_sequence,
         if(
             large_transactions.cdc_commit_sequence is null,
-            {{ spark_cdc._qlik_place('distinct_rows.') | indent(12) }},
-            xxhash64(distinct_rows.cdc_change_seq)
+            {{ spark_cdc._qlik_place('judged.') | indent(12) }},
+            xxhash64(judged.cdc_change_seq)
         ) as cdc_place
-    from distinct_rows
+    from judged
     left join large_transactions
         on
-            distinct_rows.cdc_transaction_id = large_transactions.cdc_transaction_id
-            and left(distinct_rows.cdc_change_seq, 16) = large_transactions.cdc_time_digits
+            judged.cdc_transaction_id = large_transactions.cdc_transaction_id
+            and left(judged.cdc_change_seq, 16) = large_transactions.cdc_time_digits
 ),
 
 -- An update and its before image have the same change sequence: after sorting they are neighbours. The commit of a
--- transaction is its first change here. One shuffle and one sort serve both.
+-- transaction is its first change here. One shuffle and one sort serve both. Refused rows are apart.
 side_by_side as (
     select
         *,
         first_value(cdc_event_sequence) ignore nulls over in_order as cdc_first_sequence,
         lead(cdc_change_seq) over in_order as cdc_next_sequence,
-        lead(cdc_row) over in_order as cdc_next_row
+        lead(cdc_row) over in_order as cdc_next_row,
+        lead(cdc_raw_rows) over in_order as cdc_next_raw_rows
     from placed
     window in_order as (
-        partition by cdc_place, cdc_transaction_id, cdc_time_digits
+        partition by cdc_place, cdc_transaction_id, cdc_time_digits, cdc_reason
         order by cdc_change_seq, cdc_is_before
     )
 ),
 
 paired as (
     select
-        * except (cdc_row),
+        * except (cdc_row, cdc_raw_rows),
         -- a truncate has no row, whatever its columns contain
         case when cdc_operation <> 'truncate' then cdc_row end as cdc_row,
         case
@@ -96,13 +99,23 @@ paired as (
         case
             when cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq then cdc_next_row
         end as cdc_before,
+        cdc_raw_rows + if(
+            cdc_reason is null and cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq,
+            cdc_next_raw_rows,
+            0L
+        ) as cdc_raw_rows
+        {%- if not spec.is_of_rest -%}
+        ,
         case
             when cdc_operation = 'update'
                 then
                     {{ spark_cdc._qlik_changed_columns(spec) | indent(20) }}
         end as cdc_changed_columns
+        {%- endif %}
     from side_by_side
-    where not cdc_is_before
+    where
+        cdc_reason is not null
+        or not cdc_is_before
 )
 {%- if spec.inputs.full_load -%}
 ,
@@ -120,10 +133,16 @@ paired as (
     'cdc_present_columns': spark_cdc._qlik_present_columns(spec),
     'cdc_before': spark_cdc._before_of(spec),
     'cdc_metadata': spec.metadata,
+    'cdc_reason': 'cdc_reason',
+    'cdc_detail': 'cdc_detail',
+    'cdc_raw': 'cdc_raw',
+    'cdc_raw_rows': 'cdc_raw_rows',
 }, 'paired', table) }}
     {%- if spec.inputs.full_load %}
 union all
 {{ spark_cdc._qlik_select_loads(spec) }}
+union all
+{{ spark_cdc._qlik_select_refused_loads(spec) }}
     {%- endif %}
 {%- endmacro -%}
 
@@ -141,53 +160,6 @@ if(
     xxhash64({{ of }}cdc_change_seq),
     xxhash64({{ of }}cdc_transaction_id, left({{ of }}cdc_change_seq, 16))
 )
-{%- endmacro -%}
-
-
-{#- The rows that are not events, for `quarantine`. -#}
-{%- macro _quarantine_qlik_change_table(spec) -%}
-{{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
-{%- if spec.inputs.full_load -%}
-,
-
-{{ spark_cdc._qlik_load_rows(spec, as_delivered=true) }}
-{%- endif %}
-
-select
-    'qlik_change_table' as cdc_source,
-    cdc_reason as reason,
-    {{ spark_cdc._qlik_detail(spec) | indent(4) }} as detail,
-    cdc_raw as raw
-from judged
-where cdc_reason is not null
-    {%- if spec.inputs.full_load %}
-union all
-{{ spark_cdc._qlik_quarantined_loads(spec) }}
-    {%- endif %}
-{%- endmacro -%}
-
-
-{#- The four counts, for `raw_counts`. This format has no documented no-ops. -#}
-{%- macro _raw_counts_qlik_change_table(spec) -%}
-{{ spark_cdc._qlik_change_table_rows(spec, as_delivered=true) }}
-{%- if spec.inputs.full_load -%}
-,
-
-{{ spark_cdc._qlik_load_rows(spec) }},
-
-every_row as (
-    select cdc_reason from judged
-    union all
-    select cdc_reason from load_rows
-)
-{%- endif %}
-
-select
-    count(*) as raw_rows,
-    count_if(cdc_reason is null) as used_rows,
-    cast(0 as bigint) as no_op_rows,
-    count_if(cdc_reason is not null) as quarantined_rows
-from {{ 'every_row' if spec.inputs.full_load else 'judged' }}
 {%- endmacro -%}
 
 

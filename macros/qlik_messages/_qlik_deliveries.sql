@@ -1,15 +1,14 @@
 {#- Which messages are of the table, and which deliveries are one message. -#}
 
 {#- CTEs to `messages`: the data messages of the table, and those that cannot be read or have no table (rules 2 to 6). -#}
-{%- macro _qlik_messages_of_table(spec, as_delivered) -%}
+{%- macro _qlik_messages_of_table(spec) -%}
 {%- set versions = 'versions' if 'metadata' in spec.lookups else spec.lookups.versions -%}
-{{ spark_cdc._qlik_parsed_before(spec, as_delivered) if spec.computed else spark_cdc._qlik_parsed(
+{{ spark_cdc._qlik_parsed_before(spec) if spec.computed else spark_cdc._qlik_parsed(
     spec.relation, spec.found, spec.raw_columns,
     versions=spark_cdc._qlik_versions_as_text(versions) if versions else none,
     options={
         'tables': [[spec.schema, spec.table]] if spec.table else [], 'little': spec.avro_mask_byte_order == 'little'
-    },
-    as_delivered=as_delivered
+    }
 ) }},
 
 messages as (
@@ -47,7 +46,7 @@ messages as (
 
 {#- CTEs to `told`: what each delivery says, by its first delivery. Messages that belong together have one place: changes by the
     time part of their sequence, loads by their record. -#}
-{%- macro _qlik_delivered(spec, as_delivered) -%}
+{%- macro _qlik_delivered(spec) -%}
 placed as (
     select
         * except (cdc_value, cdc_key),
@@ -73,9 +72,6 @@ placed as (
             xxhash64(left(cdc_message.change_seq, 16))
         ) as cdc_place
     from messages
-    {%- if not as_delivered %}
-    where cdc_refused is null
-    {%- endif %}
     distribute by cdc_place
 ),
 

@@ -6,19 +6,19 @@
 {%- endmacro -%}
 
 {#- CTEs to `judged`: what each delivery says, conflicts included (rule 15), and its place in the order. -#}
-{%- macro _qlik_judged(spec, as_delivered=false) -%}
+{%- macro _qlik_judged(spec) -%}
     {%- set has_loads = spark_cdc._qlik_has_loads(spec) -%}
 {{ 'with ' }}
     {%- if 'metadata' in spec.lookups -%}
 versions as (
-    {{ spark_cdc._events_qlik_schema_versions({
+    {{ spark_cdc._qlik_versions({
         'relation': spec.lookups.metadata, 'raw_columns': spec.metadata_columns, 'found': spec.metadata_found,
         'columns': spark_cdc._qlik_version_columns(),
     }) | indent(4) }}
 ),
 
 {% endif -%}
-{{ spark_cdc._qlik_decoded(spec, as_delivered) }},
+{{ spark_cdc._qlik_decoded(spec) }},
 
     {%- if has_loads %}
 
@@ -128,7 +128,8 @@ judged as (
             when not min(cdc_content) over of_position <=> max(cdc_content) over of_position
                 then 'sequence_conflict'
         end as cdc_reason,
-        row_number() over of_event as cdc_event_number
+        row_number() over of_event as cdc_event_number,
+        count_if(cdc_reason is null) over of_position as cdc_raw_rows
     from sequenced
     window
         of_transaction as (partition by cdc_place, left(cdc_change_seq, 16), cdc_transaction_id),

@@ -1,10 +1,10 @@
 {#- From messages to rows: values of their types, images, and why a message cannot be one. -#}
 
 {#- CTEs to `contents`: each delivery of a message of the table, decoded as its first delivery says (rules 10 to 15). -#}
-{%- macro _qlik_decoded(spec, as_delivered=false) -%}
-{{ spark_cdc._qlik_messages_of_table(spec, as_delivered) }},
+{%- macro _qlik_decoded(spec) -%}
+{{ spark_cdc._qlik_messages_of_table(spec) }},
 
-{{ spark_cdc._qlik_delivered(spec, as_delivered) }},
+{{ spark_cdc._qlik_delivered(spec) }},
 
 {{ spark_cdc._qlik_aligned(spec) }},
 
@@ -12,7 +12,7 @@
 
 {{ spark_cdc._qlik_steps('judged_alone', 'typed', [{'cdc_reason': spark_cdc._qlik_reason(spec)}]) }},
 
-{{ spark_cdc._qlik_contents(spec, as_delivered) }}
+{{ spark_cdc._qlik_contents(spec) }}
 {%- endmacro -%}
 
 
@@ -151,7 +151,7 @@ coalesce(
 {%- endmacro -%}
 
 {#- A CTE, `contents`: what each delivery would change, as one struct. -#}
-{%- macro _qlik_contents(spec, as_delivered) -%}
+{%- macro _qlik_contents(spec) -%}
     {%- set row, before = [], [] -%}
     {%- for name in spec.columns -%}
         {%- do row.append(spark_cdc._literal(name) ~ ', cdc_value_' ~ loop.index0) -%}
@@ -160,12 +160,10 @@ coalesce(
 contents as (
     select
         *,
-        {%- if as_delivered %}
         case
             when cdc_reason = 'bad_value'
-                then {{ spark_cdc._bad_value_detail(spark_cdc._qlik_values_to_judge(spec)) | indent(16) }}
+                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(spark_cdc._qlik_values_to_judge(spec))) | indent(16) }}
         end as cdc_bad_values,
-        {%- endif %}
         case
             when cdc_reason is null
                 then struct(

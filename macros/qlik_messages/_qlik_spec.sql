@@ -45,6 +45,7 @@
         'lookups': lookups,
         'raw_columns': in_relation,
         'computed': computed,
+        'is_delivered': 'cdc_resolved_id is null' if computed else none,
         'found': spark_cdc._qlik_find_record_columns(me, 'messages', messages, in_relation),
         'avro_mask_byte_order': spark_cdc._qlik_mask_byte_order(me),
         'metadata_columns': in_metadata,

@@ -8,21 +8,20 @@
 {%- endmacro -%}
 
 
-{#- The change events. -#}
-{%- macro _events_qlik_messages(spec) -%}
-    {%- set table, fields = {}, [
-        'cdc_sequence', 'cdc_commit_sequence', 'cdc_operation', 'cdc_transaction_id', 'cdc_content', 'cdc_change_seq', 'cdc_timestamp',
-        'cdc_topic', 'cdc_partition', 'cdc_offset', 'cdc_message_id', 'cdc_table_version', 'cdc_stream_position', 'cdc_header_timestamp',
-        'cdc_transaction_event_counter', 'cdc_transaction_last_event',
-    ] -%}
+{#- What became of each message. Tombstones, metadata messages and messages of other tables are no-ops. -#}
+{%- macro _outcomes_qlik_messages(spec) -%}
+    {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_content.cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
 {{ spark_cdc._qlik_judged(spec) }},
 
-events as (
+outcomes as (
     select
-        {{ fields | join(',\n        ') }}
+        * except (cdc_detail),
+        {{ spark_cdc._unless_counted(spec, spark_cdc._qlik_message_detail(spec)) | indent(8) }} as cdc_detail
     from judged
-    where cdc_reason is null and cdc_event_number = 1
+    where
+        cdc_reason is not null
+        or cdc_event_number = 1
 )
 
 {{ spark_cdc.select_events(spec, {
@@ -37,7 +36,15 @@ events as (
     'cdc_present_columns': 'cdc_content.cdc_present_columns',
     'cdc_before': spark_cdc._before_of(spec, 'cdc_content.cdc_before'),
     'cdc_metadata': spark_cdc._qlik_message_metadata(spec),
-}, 'events', table) }}
+    'cdc_reason': 'cdc_reason',
+    'cdc_detail': 'cdc_detail',
+    'cdc_raw': 'case when cdc_reason is not null then cdc_raw end',
+    'cdc_raw_rows': 'if(cdc_reason is null, cdc_raw_rows, 1L)',
+}, 'outcomes', table) }}
+union all
+{{ spark_cdc._select_without_event(spec, {
+    'cdc_source': "'qlik_message'", 'cdc_kind': "'no_op'", 'cdc_reason': "'other_message'", 'cdc_raw_rows': 'cdc_raw_rows',
+}, '(\n    ' ~ spark_cdc._qlik_other_messages(spec) | indent(4) ~ '\n) as other_messages') }}
 {%- endmacro -%}
 
 
@@ -49,7 +56,7 @@ named_struct(
     'transaction_event_counter', {{ spark_cdc._typed('cdc_transaction_event_counter', 'string', 'bigint') | indent(4) }},
     'transaction_last_event', {{ spark_cdc._typed('cdc_transaction_last_event', 'string', 'boolean') | indent(4) }},
     'schema_id', cdc_message_id,
-    'table_version', cast(cdc_table_version as bigint),
+    'table_version', try_cast(cdc_table_version as bigint),
     'topic', cdc_topic,
     'partition', cdc_partition,
     'offset', cdc_offset
@@ -57,78 +64,60 @@ named_struct(
 {%- endmacro -%}
 
 
-{#- The messages that are no events, for `quarantine`. -#}
-{%- macro _quarantine_qlik_messages(spec) -%}
+{#- What quarantine says of a refused message. -#}
+{%- macro _qlik_message_detail(spec) -%}
     {%- set nulls = [] -%}
     {%- for name in spec.key -%}
         {%- do nulls.append('if(cdc_value_' ~ (spec.columns | list).index(name) ~ ' is null, ' ~ spark_cdc._literal(name) ~ ', null)') -%}
     {%- endfor -%}
-{{ spark_cdc._qlik_judged(spec, as_delivered=true) }}
-
-select
-    'qlik_message' as cdc_source,
-    cdc_reason as reason,
-    case
-        when cdc_refused is null and cdc_reason = 'bad_value' then cdc_bad_values
-        when cdc_refused is null and cdc_reason = 'sequence_conflict'
-            then concat('another message has changeSequence ', cdc_change_seq)
-        when cdc_refused is null and cdc_reason = 'null_key'
-            then concat(
-                array_join(
-                    array(
-                        {{ nulls | join(',\n') | indent(24) }}
-                    ),
-                    ', '
+case
+    when cdc_refused is null and cdc_reason = 'bad_value' then cdc_bad_values
+    when cdc_refused is null and cdc_reason = 'sequence_conflict'
+        then concat('another message has changeSequence ', cdc_change_seq)
+    when cdc_refused is null and cdc_reason = 'null_key'
+        then concat(
+            array_join(
+                array(
+                    {{ nulls | join(',\n') | indent(24) }}
                 ),
-                ' of the key is NULL or missing'
-            )
-        when cdc_first_reason is null and cdc_reason = 'bad_mask' and size(cdc_list) = 0
-            then concat(
-                cdc_detail,
-                '; columns has no ',
-                array_join(
-                    array_except(cdc_lower_names, cdc_lower_own),
-                    ', '
-                ),
-                ', so it does not tell which column a bit stands for'
-            )
-        when cdc_reason = 'bad_message' then coalesce(cdc_detail, 'several members have a name of a column in other capitals')
-        when cdc_reason = 'unknown_schema' then coalesce(cdc_detail, concat('no metadata message has the schemaId ', cdc_schema_id))
-        when cdc_reason = 'unknown_table' then coalesce(cdc_detail, 'nothing in the record names a known table')
-        else cdc_detail
-    end as detail,
-    cdc_raw as raw
-from judged
-where cdc_reason is not null
+                ', '
+            ),
+            ' of the key is NULL or missing'
+        )
+    when cdc_first_reason is null and cdc_reason = 'bad_mask' and size(cdc_list) = 0
+        then concat(
+            cdc_detail,
+            '; columns has no ',
+            array_join(
+                array_except(cdc_lower_names, cdc_lower_own),
+                ', '
+            ),
+            ', so it does not tell which column a bit stands for'
+        )
+    when cdc_reason = 'bad_message' then coalesce(cdc_detail, 'several members have a name of a column in other capitals')
+    when cdc_reason = 'unknown_schema' then coalesce(cdc_detail, concat('no metadata message has the schemaId ', cdc_schema_id))
+    when cdc_reason = 'unknown_table' then coalesce(cdc_detail, 'nothing in the record names a known table')
+    else cdc_detail
+end
 {%- endmacro -%}
 
-
-{#- The four counts, for `raw_counts`. Tombstones, metadata messages and messages of other tables are no-ops. -#}
-{%- macro _raw_counts_qlik_messages(spec) -%}
-{{ spark_cdc._qlik_judged(spec, as_delivered=true) }},
-
-delivered_rows as (
-    select count(*) as raw_rows
-    from {{ spec.relation }}
+{#- A select of the number of messages that can be no event of the table. A message that waited counts as what it is known to be
+    now. -#}
+{%- macro _qlik_other_messages(spec) -%}
+    {%- set is_of_table = ["cdc_message.kind in ('refused', 'data')"] + spark_cdc._qlik_is_of_table(spec) -%}
+    {%- if spec.computed -%}{%- do is_of_table.append(spark_cdc._qlik_may_be_of_table(spec)) -%}{%- endif -%}
+select count(*) as cdc_raw_rows
+from {{ spec.relation ~ ' as records' if spec.computed else 'parsed' }}
+where
+    not coalesce(
+        {{ is_of_table | join('\nand ') | indent(8) }},
+        false
+    )
     {%- if spec.computed %}
-    where cdc_resolved_id is null
+    and (
+        {{ spark_cdc._qlik_is_last_reading(spec) | indent(8) }}
+    )
     {%- endif %}
-),
-
-counted as (
-    select
-        count_if(cdc_reason is null) as used_rows,
-        count_if(cdc_reason is not null) as quarantined_rows
-    from judged
-)
-
-select
-    delivered_rows.raw_rows,
-    counted.used_rows,
-    delivered_rows.raw_rows - counted.used_rows - counted.quarantined_rows as no_op_rows,
-    counted.quarantined_rows
-from counted
-cross join delivered_rows
 {%- endmacro -%}
 
 

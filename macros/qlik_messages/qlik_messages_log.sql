@@ -85,10 +85,10 @@ from placed
 
 
 {#- CTEs to `parsed`, of a log of messages. A message that waited has two rows there; the second one counts. -#}
-{%- macro _qlik_parsed_before(spec, as_delivered) -%}
+{%- macro _qlik_parsed_before(spec) -%}
 records as (
     select
-        {{ spark_cdc._qlik_record_fields(spec.found, spec.raw_columns, as_delivered) | join(',\n') | indent(8) }},
+        {{ spark_cdc._qlik_record_fields(spec.found, spec.raw_columns) | join(',\n') | indent(8) }},
         cdc_message,
         cdc_waiting_id
     from {{ spec.relation }}
@@ -99,12 +99,17 @@ parsed as (
     select * except (cdc_waiting_id)
     from records
     where
-        cdc_waiting_id is null
-        or not exists (
-            select 1 as cdc_one
-            from {{ spec.relation }}
-            where cdc_resolved_id = records.cdc_waiting_id
-        )
+        {{ spark_cdc._qlik_is_last_reading(spec) | indent(8) }}
+)
+{%- endmacro -%}
+
+{#- Whether a row of `records` has no second one. -#}
+{%- macro _qlik_is_last_reading(spec) -%}
+cdc_waiting_id is null
+or not exists (
+    select 1 as cdc_one
+    from {{ spec.relation }}
+    where cdc_resolved_id = records.cdc_waiting_id
 )
 {%- endmacro -%}
 

@@ -3,7 +3,7 @@
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._is_untold(metadata) -%}{{ return(spark_cdc._untold(metadata)) }}{%- endif -%}
     {%- set spec = spark_cdc._spec_qlik_schema_versions(metadata) -%}
-    {{ return(spark_cdc._fit_for_view('qlik_schema_versions', spark_cdc._events_qlik_schema_versions(spec))) }}
+    {{ return(spark_cdc._fit_for_view('qlik_schema_versions', spark_cdc._qlik_versions(spec))) }}
 {%- endmacro -%}
 
 
@@ -35,7 +35,7 @@
 
 {#- One row for each version. Messages that differ in times only tell the same one. A condition on the text leaves out nearly all data
     messages. -#}
-{%- macro _events_qlik_schema_versions(spec) -%}
+{%- macro _qlik_versions(spec) -%}
     {%- set names, read = [], [] -%}
     {%- for name, data_type in spec.columns.items() -%}
         {%- do read.append(('told_at string' if name == 'written_at' else '`' ~ name ~ '` ' ~ data_type)) -%}
@@ -77,30 +77,14 @@ group by
 {%- endmacro -%}
 
 
-{#- The records that are no messages, and the metadata messages that cannot be read, for `quarantine`. -#}
-{%- macro _quarantine_qlik_schema_versions(spec) -%}
-with {{ spark_cdc._qlik_parsed(
-    spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}, as_delivered=true
-) }}
-
-select
-    'qlik_schema_versions' as cdc_source,
-    cdc_message.reason,
-    cdc_message.detail,
-    cdc_raw as raw
-from parsed
-where cdc_message.kind = 'refused'
-{%- endmacro -%}
-
-
-{#- The four counts, for `raw_counts`. Tombstones and data messages are no-ops. -#}
-{%- macro _raw_counts_qlik_schema_versions(spec) -%}
+{#- What became of each record: for `quarantine` and `raw_counts`. Tombstones and data messages are no-ops. -#}
+{%- macro _outcomes_qlik_schema_versions(spec) -%}
 with {{ spark_cdc._qlik_parsed(spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}) }}
 
-select
-    count(*) as raw_rows,
-    count_if(cdc_message.kind <=> 'metadata') as used_rows,
-    count_if(coalesce(cdc_message.kind, 'data') = 'data') as no_op_rows,
-    count_if(cdc_message.kind <=> 'refused') as quarantined_rows
-from parsed
+{{ spark_cdc._select_without_event(spec, {
+    'cdc_kind': "case cdc_message.kind\n    when 'metadata' then 'used'\n    when 'refused' then 'refused'\n    else 'no_op'\nend",
+    'cdc_reason': 'cdc_message.reason',
+    'cdc_detail': 'cdc_message.detail',
+    'cdc_raw': 'cdc_raw',
+}, 'parsed') }}
 {%- endmacro -%}

@@ -266,5 +266,5 @@ def decoders_built() -> list[str]:
     return sorted(
         path.parent.name
         for path in (ROOT / "macros").glob("*/*.sql")
-        if f"macro _events_{path.parent.name}(" in path.read_text(encoding="utf-8")
+        if f"macro _outcomes_{path.parent.name}(" in path.read_text(encoding="utf-8")
     )

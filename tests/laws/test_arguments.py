@@ -107,8 +107,7 @@ FEEDS: list[tuple[str, str]] = [
 # A spec, and decoders in the compiled project.
 SPEC = "{'relation': changes, 'raw_columns': {'id': 'int'}, 'key': ['id'], 'columns': {'id': 'int'}"
 DECODED: list[tuple[str, str]] = [
-    (f"'wrong_arguments.half', {SPEC}}}", "wrong_arguments.half has no macro _quarantine_half"),
-    (f"'wrong_arguments.none', {SPEC}}}", "package wrong_arguments has no macro _events_none"),
+    (f"'wrong_arguments.none', {SPEC}}}", "package wrong_arguments has no macro _outcomes_none"),
     (f"'nowhere.half', {SPEC}}}", "decoder is nowhere.half, and the package nowhere has no"),
     (f"'a.b.c', {SPEC}}}", "decoder is a.b.c"),
     ("'wrong_arguments.tilde', 'id'", "wrong_arguments.tilde is not valid: it is not a dict: id"),
@@ -138,20 +137,15 @@ DECODED: list[tuple[str, str]] = [
     (f"'wrong_arguments.silent', {SPEC}}}", "wrong_arguments.silent gives no cdc_sequence"),
 ]
 MACROS = """
-{% macro _events_half(spec) %}select 1 as one{% endmacro %}
-{% macro _events_tilde(spec) %}
+{% macro _outcomes_tilde(spec) %}
 {{ spark_cdc.select_events(
     spec, {'cdc_operation': "'load'", 'cdc_sequence': "concat(id, '~')"}, 'rows'
 ) }}
 {% endmacro %}
-{% macro _events_silent(spec) %}
+{% macro _outcomes_silent(spec) %}
 {{ spark_cdc.select_events(spec, {'cdc_operation': "'load'"}, 'rows') }}
 {% endmacro %}
-""" + "".join(
-    f"{{% macro _{part}_{name}(spec) %}}{{% endmacro %}}"
-    for part in ("quarantine", "raw_counts")
-    for name in ("tilde", "silent")
-)
+"""
 HEALTH: list[tuple[str, str]] = [
     ("{}", "tables is empty"),
     ("misspelt", "tables is not defined"),

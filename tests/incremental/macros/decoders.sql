@@ -13,7 +13,7 @@
     }) }}
 {%- endmacro -%}
 
-{%- macro _numbered_rows(spec) -%}
+{%- macro _outcomes_numbered(spec) -%}
     {%- set second = spec.lookups.second -%}
 with numbered as (
     select
@@ -26,30 +26,11 @@ with numbered as (
     from {{ spec.relation }} as rows
     {{ 'left join ' ~ second ~ ' as second using (id)' if second }}
 )
-{%- endmacro -%}
-
-{%- macro _events_numbered(spec) -%}
-{{ steps._numbered_rows(spec) }}
 
 {{ spark_cdc.select_events(spec, {
-    'cdc_operation': "if(number = 1, 'insert', 'update')", 'cdc_sequence': 'header__change_seq',
+    'cdc_operation': "if(number = 1, 'insert', 'update')", 'cdc_sequence': 'header__change_seq', 'cdc_reason': 'reason',
+    'cdc_detail': "concat('row ', number)", 'cdc_raw': 'raw',
 }, 'numbered') }}
-where reason is null
-{%- endmacro -%}
-
-{%- macro _quarantine_numbered(spec) -%}
-{{ steps._numbered_rows(spec) }}
-
-select 'numbered' as cdc_source, reason, concat('row ', number) as detail, raw
-from numbered
-where reason is not null
-{%- endmacro -%}
-
-{%- macro _raw_counts_numbered(spec) -%}
-{{ steps._numbered_rows(spec) }}
-
-select count(*) as raw_rows, count_if(reason is null) as used_rows, 0L as no_op_rows, count_if(reason is not null) as quarantined_rows
-from numbered
 {%- endmacro -%}
 
 
@@ -101,15 +82,17 @@ judged as (
 )
 {%- endmacro -%}
 
-{%- macro _events_answered(spec) -%}
+{%- macro _outcomes_answered(spec) -%}
 {{ steps._answered_rows(spec) }},
 
-events as (
+outcomes as (
     select
         judged.id,
         judged.header__change_seq,
         judged.header__change_oper,
-        {{ 'coalesce(built.note, judged.answer)' if spec.built else 'judged.answer' }} as note
+        {{ 'coalesce(built.note, judged.answer)' if spec.built else 'judged.answer' }} as note,
+        judged.reason,
+        judged.raw
     from judged
     {%- if spec.built %}
     left join {{ spec.built }} as built
@@ -119,28 +102,14 @@ events as (
             and judged.answer not like '%*'
     {%- endif %}
     where
-        judged.reason is null
-        and judged.number = 1
+        judged.reason is not null
+        or judged.number = 1
 )
 
 {{ spark_cdc.select_events(spec, {
-    'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq',
-}, 'events') }}
-{%- endmacro -%}
-
-{%- macro _quarantine_answered(spec) -%}
-{{ steps._answered_rows(spec) }}
-
-select 'answered' as cdc_source, reason, concat('id ', id) as detail, raw
-from judged
-where reason is not null
-{%- endmacro -%}
-
-{%- macro _raw_counts_answered(spec) -%}
-{{ steps._numbered_rows(spec) }}
-
-select count(*) as raw_rows, count_if(reason is null) as used_rows, 0L as no_op_rows, count_if(reason is not null) as quarantined_rows
-from numbered
+    'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq', 'cdc_reason': 'reason',
+    'cdc_detail': "concat('id ', id)", 'cdc_raw': 'raw',
+}, 'outcomes') }}
 {%- endmacro -%}
 
 {%- macro _dependencies_answered(spec) -%}
@@ -199,30 +168,13 @@ described as (
 )
 {%- endmacro -%}
 
-{%- macro _events_described(spec) -%}
-{{ steps._described_rows(spec) }},
-
-known as (
-    select * from described
-    where note is not null
-)
-
-{{ spark_cdc.select_events(spec, {'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq'}, 'known') }}
-{%- endmacro -%}
-
-{%- macro _quarantine_described(spec) -%}
+{%- macro _outcomes_described(spec) -%}
 {{ steps._described_rows(spec) }}
 
-select 'described' as cdc_source, 'no_note' as reason, 'base has no such id' as detail, raw
-from described
-where note is null
-{%- endmacro -%}
-
-{%- macro _raw_counts_described(spec) -%}
-{{ steps._described_rows(spec) }}
-
-select count(*) as raw_rows, count(note) as used_rows, 0L as no_op_rows, count_if(note is null) as quarantined_rows
-from described
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq', 'cdc_reason': "if(note is null, 'no_note', null)",
+    'cdc_detail': "'base has no such id'", 'cdc_raw': 'raw',
+}, 'described') }}
 {%- endmacro -%}
 
 
@@ -237,29 +189,23 @@ from described
     )) }}
 {%- endmacro -%}
 
-{%- macro _events_noted(spec) -%}
+{%- macro _outcomes_noted(spec) -%}
 with noted as (
     select
         rows.id,
         rows.header__change_seq,
-        notes.note
+        notes.note,
+        if(rows.header__change_oper = '?', 'bad_operation', null) as reason,
+        {{ spark_cdc.raw_json(spec.raw_columns) | replace('`id`', 'rows.`id`') | replace('`note`', 'rows.`note`') }} as raw
     from {{ spec.relation }} as rows
     left join (select id, max(note) as note from {{ spec.inputs.notes }} group by id) as notes
         on rows.id = notes.id
-    where rows.header__change_oper <> '?'
 )
 
-{{ spark_cdc.select_events(spec, {'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq'}, 'noted') }}
-{%- endmacro -%}
-
-{%- macro _quarantine_noted(spec) -%}
-select 'noted' as cdc_source, 'bad_operation' as reason, 'a row' as detail, {{ spark_cdc.raw_json(spec.raw_columns) }} as raw
-from {{ spec.relation }}
-where header__change_oper = '?'
-{%- endmacro -%}
-
-{%- macro _raw_counts_noted(spec) -%}
-select count(*) as raw_rows, count(*) as used_rows, 0L as no_op_rows, 0L as quarantined_rows from {{ spec.relation }}
+{{ spark_cdc.select_events(spec, {
+    'cdc_operation': "'update'", 'cdc_sequence': 'header__change_seq', 'cdc_reason': 'reason', 'cdc_detail': "'a row'",
+    'cdc_raw': 'raw',
+}, 'noted') }}
 {%- endmacro -%}
 
 {%- macro _dependencies_noted(spec) -%}
