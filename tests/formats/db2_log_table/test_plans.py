@@ -22,7 +22,7 @@ INCREMENT = (
     "{%- if execute -%}\n"
     f"{{%- set spec = spark_cdc._spec_db2_log_table(log, {ARGUMENTS}) -%}}\n"
     "{%- set more = dict(decoder='db2_log_table', built=built, new_rows=log, batch='') -%}\n"
-    "{{ spark_cdc._events_db2_log_table(dict(spec, **more)) }}\n"
+    "{{ spark_cdc._select_of_decoder('events', dict(spec, **more)) }}\n"
     "{%- endif -%}\n"
 )
 MODELS = {
