@@ -40,7 +40,13 @@ side_by_side as (
         ) over in_order as cdc_inserted_key,
         lag(cdc_raw_rows) over in_order as cdc_deleted_raw_rows
     from judged
-    window in_order as (partition by cdc_bucket, cdc_place, cdc_reason order by cdc_intentseq, cdc_is_after)
+    {%- if not spec.is_of_rest %}
+    where cdc_reason is null
+    {%- endif %}
+    window in_order as (
+        partition by cdc_bucket, cdc_place{{ ', cdc_reason' if spec.is_of_rest }}
+        order by cdc_intentseq, cdc_is_after
+    )
 ),
 
 halves as (
