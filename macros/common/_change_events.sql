@@ -49,25 +49,25 @@
         'cdc_metadata': 'cast(null as struct<unused: string>)',
     } -%}
     {%- set values = dict({'cdc_source': spark_cdc._literal(me)}, **dict(values, cdc_batch=spark_cdc._literal(spec.batch))) -%}
-    {#- a row that is refused can have a text that is no time, and Spark may compute this for it too -#}
-    {%- if values.cdc_commit_at and values.cdc_reason -%}
-        {%- do values.update({'cdc_commit_at': 'case\n    when ' ~ values.cdc_reason ~ ' is null\n        then '
-            ~ values.cdc_commit_at | indent(8) ~ '\nend'}) -%}
-    {%- endif -%}
-    {%- do unknown.update(spark_cdc._outcome_by_default(spec, values)) -%}
-    {%- set columns = spark_cdc._columns_of_outcomes(spec) -%}
+    {%- set outcome = dict(spark_cdc._outcome_by_default(spec, values), **values) -%}
+    {%- if spec.builds in ('quarantine', 'raw_counts') -%}{{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}{%- endif -%}
 select
-    {%- for name, data_type in columns.items() %}
-    {%- set value = values.get(name) or unknown.get(name) or 'cast(null as ' ~ data_type ~ ')' %}
+    {%- for name, data_type in spark_cdc._event_columns().items() %}
+    {%- set value = values.get(name) or unknown.get(name, 'cast(null as ' ~ data_type ~ ')') %}
     {%- if not is_ours and name in ('cdc_sequence', 'cdc_commit_sequence') %}
-        {%- set value = spark_cdc._checked_sequence(spec.decoder, name, value, values.cdc_reason) %}
+        {%- set value = spark_cdc._checked_sequence(spec.decoder, name, value) %}
     {%- endif %}
-    {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }}{{ ',' if not loop.last or not spec.is_of_rest }}
+    {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }},
     {%- endfor %}
-    {%- for name in spec.columns if not spec.is_of_rest %}
+    {%- for name in spec.columns %}
     {{ (table[name] ~ ' as ' if table else '') | indent(4) }}{{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ relation }}
+    {%- if values.cdc_kind %}
+where {{ values.cdc_kind }} = 'event'
+    {%- elif values.cdc_reason %}
+where {{ values.cdc_reason }} is null
+    {%- endif %}
 {%- endmacro -%}
 
 {#- What a spec says of before images: nothing, or that they have the key alone. A spec without it is as it was before there was
@@ -119,11 +119,8 @@ from {{ relation }}
 
 {#- A sequence, unchanged. The query stops at a sequence with a character that is not allowed. The decoders of this package
     make no such sequences. -#}
-{%- macro _checked_sequence(decoder, name, value, reason=none) -%}
+{%- macro _checked_sequence(decoder, name, value) -%}
 case
-    {%- if reason %}
-    when {{ reason }} is not null then cast(null as string)
-    {%- endif %}
     when {{ value }} rlike '^[ -}]+$' then {{ value }}
     else raise_error(
         concat(

@@ -1,4 +1,4 @@
-{#- What became of raw rows: the one select of a decoder, and what events, quarantine and counts take from it. -#}
+{#- What became of raw rows: what the one select of a decoder gives for events, for quarantine and for counts. -#}
 
 {#- The columns that say what became of a raw row: a dict of name -> type.
 
@@ -10,69 +10,56 @@
       cdc_raw_rows  how many raw rows this row stands for. A refused row is in quarantine as often, and at least once -#}
 {%- macro _outcome_columns() -%}
     {{ return({
-        'cdc_kind': 'string', 'cdc_reason': 'string', 'cdc_detail': 'string', 'cdc_raw': 'string', 'cdc_raw_rows': 'bigint',
+        'cdc_source': 'string', 'cdc_kind': 'string', 'cdc_reason': 'string', 'cdc_detail': 'string', 'cdc_raw': 'string',
+        'cdc_raw_rows': 'bigint',
     }) }}
 {%- endmacro -%}
 
-{#- The columns that the select of a decoder has before those of the table: a dict of name -> type. For events what became of a row
-    is its kind. For quarantine and counts (`spec.is_of_rest`) there are no columns of events, nor of the table. -#}
-{%- macro _columns_of_outcomes(spec) -%}
-    {%- if spec.is_of_rest -%}{{ return(dict({'cdc_source': 'string'}, **spark_cdc._outcome_columns())) }}{%- endif -%}
-    {{ return(dict(spark_cdc._event_columns(), cdc_kind='string')) }}
-{%- endmacro -%}
-
-{#- What `select_events` takes if a decoder gives other values: a row with a reason is refused, and each row stands for one. -#}
+{#- What `select_events` takes if a decoder gives no other values: a row with a reason is refused, and each row stands for one. -#}
 {%- macro _outcome_by_default(spec, values) -%}
     {%- set reason = values.get('cdc_reason') -%}
     {{ return({
         'cdc_kind': "if(" ~ reason ~ " is null, 'event', 'refused')" if reason else "'event'",
         'cdc_raw': 'case\n    when ' ~ reason ~ ' is not null\n        then '
-            ~ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) ~ '\nend' if reason else none,
-        'cdc_raw_rows': '1L',
+            ~ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) ~ '\nend' if reason else none,
     }) }}
 {%- endmacro -%}
 
-{#- A select of rows without an event, with the columns that `select_events` gives. `values` is a dict of outcome columns -> SQL. -#}
-{%- macro _select_without_event(spec, values, relation) -%}
-    {%- set values = dict({'cdc_source': spark_cdc._literal(spec.decoder.split('.') | last), 'cdc_raw_rows': '1L'}, **values) -%}
+{#- A select of what became of the rows of a relation, for quarantine and counts. `values` is a dict of outcome columns -> SQL. -#}
+{%- macro _select_outcomes(spec, values, relation) -%}
+    {%- set given = {'cdc_source': spark_cdc._literal(spec.decoder.split('.') | last), 'cdc_raw_rows': '1L'} -%}
 select
-    {%- for name, data_type in spark_cdc._columns_of_outcomes(spec).items() %}
-    {%- set value = values.get(name) or ('cast(null as ' ~ data_type ~ ')' if name in spark_cdc._outcome_columns() else 'null') %}
-    {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }}{{ ',' if not loop.last or not spec.is_of_rest }}
-    {%- endfor %}
-    {%- for name in spec.columns if not spec.is_of_rest %}
-    null as {{ spark_cdc._quote(name) }}{{ ',' if not loop.last }}
+    {%- for name, data_type in spark_cdc._outcome_columns().items() %}
+    {%- set value = values.get(name) or given.get(name) or 'cast(null as ' ~ data_type ~ ')' %}
+    {{ (value if value == name else value ~ ' as ' ~ name) | indent(4) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ relation }}
 {%- endmacro -%}
 
+{#- The same after a select of events, for rows that are no events; nothing where events are asked for. -#}
+{%- macro _and_outcomes(spec, values, relation, condition=none) -%}
+    {%- if spec.builds in ('quarantine', 'raw_counts') %}
 
-{#- SQL of a text that is for people; NULL where rows are counted only. A view with counts has a limited length. -#}
-{%- macro _unless_counted(spec, text) -%}
-    {{ return('cast(null as string)' if spec.is_counted else text) }}
+union all
+{{ spark_cdc._select_outcomes(spec, values, relation) }}
+        {%- if condition %}
+where {{ condition }}
+        {%- endif %}
+    {%- endif -%}
+{%- endmacro -%}
+
+{#- SQL of a text that only quarantine shows; elsewhere NULL, which keeps the SQL of events and counts short. -#}
+{%- macro _of_quarantine(spec, text) -%}
+    {{ return(text if spec.builds == 'quarantine' else 'cast(null as string)') }}
 {%- endmacro -%}
 
 
 {#- The select of a call of a decoder: of its events, its quarantine, or its counts. What a model has kept are its events. -#}
 {%- macro _select_of_decoder(builds, spec) -%}
     {%- set outcomes = spark_cdc._part_of_decoder(builds, 'outcomes', spec.decoder) -%}
-    {%- set select = {
-        'events': spark_cdc._events_of, 'quarantine': spark_cdc._quarantine_of, 'raw_counts': spark_cdc._raw_counts_of,
-    }[builds] -%}
-    {%- if builds != 'events' -%}
-        {%- set spec = dict(spec, built=none, new_rows=none, is_of_rest=true, is_counted=builds == 'raw_counts') -%}
-    {%- endif -%}
-    {{ return(select(spec, outcomes(spec))) }}
-{%- endmacro -%}
-
-{%- macro _events_of(spec, outcomes) -%}
-select
-    {{ spark_cdc._event_columns() | join(',\n    ') }},
-    {{ spark_cdc._column_list(spec.columns) | replace(', ', ',\n    ') }}
-from (
-    {{ outcomes | indent(4) }}
-) as outcomes
-where cdc_kind = 'event'
+    {%- if builds == 'events' -%}{{ return(outcomes(dict(spec, builds=builds))) }}{%- endif -%}
+    {%- set spec = dict(spec, builds=builds, built=none, new_rows=none) -%}
+    {{ return((spark_cdc._quarantine_of if builds == 'quarantine' else spark_cdc._raw_counts_of)(spec, outcomes(spec))) }}
 {%- endmacro -%}
 
 {%- macro _quarantine_of(spec, outcomes) -%}

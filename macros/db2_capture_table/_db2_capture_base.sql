@@ -99,6 +99,7 @@ sequenced as (
         *,
         {{ spark_cdc._db2_sequence_of_row(spec).cdc_sequence | indent(8) }} as cdc_sequence
     from answered
+    where cdc_reason is null
 ),
 
 in_order_of_keys as (
@@ -109,18 +110,17 @@ in_order_of_keys as (
         cdc_operation = 'I'
         and lag(cdc_operation) over of_key <=> 'D'
         and lag(cdc_place) over of_key <=> cdc_place as cdc_is_pair,
-        sum(cdc_raw_rows) over (partition by cdc_key, cdc_reason) as cdc_raw_rows
+        sum(cdc_raw_rows) over (partition by cdc_key) as cdc_raw_rows
     from sequenced
-    window of_key as (partition by cdc_key, cdc_reason, cdc_is_copy order by cdc_sequence)
+    window of_key as (partition by cdc_key, cdc_is_copy order by cdc_sequence)
 ),
 
 last_rows as (
-    select * except (cdc_raw_rows, cdc_sequence, cdc_is_last),
-        if(cdc_reason is null, cdc_raw_rows, 1L) as cdc_raw_rows
+    select * except (cdc_sequence, cdc_is_last)
     from in_order_of_keys
     where
-        cdc_reason is not null
-        or (cdc_is_last and not cdc_is_copy)
+        cdc_is_last
+        and not cdc_is_copy
 ){{ spark_cdc._db2_joined(spec, 'last_rows') }}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
@@ -128,6 +128,7 @@ last_rows as (
     'cdc_present_columns': 'case\n    when cdc_answer is null\n        then '
         ~ spark_cdc._call('array', present) | indent(8) ~ '\nend',
 }), 'joined', table) }}
+{{- spark_cdc._db2_and_refused(spec, 'answered') }}
 {%- endmacro -%}
 
 {#- The operation of an event with looked-up values: `base` decides whether the row exists. -#}

@@ -84,11 +84,11 @@ with raw as (
         {{ bad | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         cast({{ spark_cdc._db2_as_written(spec, 'COMMITSEQ') }} as string) as cdc_commitseq_as_written,
         cast({{ spark_cdc._db2_as_written(spec, 'INTENTSEQ') }} as string) as cdc_intentseq_as_written,
-        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
+        {{ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
         {{ spark_cdc._call('concat_ws', ["', '"] + null_keys | map(attribute='name') | list) | indent(8) }} as cdc_null_keys,
         case
             when cdc_has_bad_value
-                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(details)) | indent(16) }}
+                then {{ spark_cdc._of_quarantine(spec, spark_cdc._bad_value_detail(details)) | indent(16) }}
         end as cdc_bad_values,
         {{ null_keys | map(attribute='is_null') | join('\nor ') | indent(8) }} as cdc_has_null_key
     from {{ spec.relation }}

@@ -1,6 +1,6 @@
 {#- What the decoder of capture tables makes from rows that are judged: events. -#}
 
-{#- CTEs to `paired`: the rows that make one event each, and those that are refused. A delete that is directly followed by an insert of the same key, in
+{#- CTEs to `paired`: the rows that make one event each. A delete that is directly followed by an insert of the same key, in
     the same commit, is half of an update. So is a delete at the position of an insert. -#}
 {%- macro _db2_paired_rows(spec) -%}
     {%- set key, deleted, inserted, fields = [], [], [], [] -%}
@@ -40,13 +40,8 @@ side_by_side as (
         ) over in_order as cdc_inserted_key,
         lag(cdc_raw_rows) over in_order as cdc_deleted_raw_rows
     from judged
-    {%- if not spec.is_of_rest %}
     where cdc_reason is null
-    {%- endif %}
-    window in_order as (
-        partition by cdc_bucket, cdc_place{{ ', cdc_reason' if spec.is_of_rest }}
-        order by cdc_intentseq, cdc_is_after
-    )
+    window in_order as (partition by cdc_bucket, cdc_place order by cdc_intentseq, cdc_is_after)
 ),
 
 halves as (
@@ -80,7 +75,7 @@ paired as (
         * except (
             cdc_deleted_row, cdc_inserted_key, cdc_deleted_raw_rows, cdc_is_first_half, cdc_raw_rows{{ ', cdc_before' if spec.befores }}
         ),
-        cdc_raw_rows + if(cdc_reason is null and cdc_is_pair, cdc_deleted_raw_rows, 0L) as cdc_raw_rows,
+        cdc_raw_rows + if(cdc_is_pair, cdc_deleted_raw_rows, 0L) as cdc_raw_rows,
         case
             when cdc_is_pair then cdc_deleted_row
             when cdc_operation = 'D' then cdc_row
@@ -92,9 +87,7 @@ paired as (
             {%- endif %}
         end as cdc_before
     from halves
-    where
-        cdc_reason is not null
-        or not cdc_is_first_half
+    where not cdc_is_first_half
 )
 {%- endmacro -%}
 
@@ -157,9 +150,6 @@ joined as (
         'cdc_commit_at': 'to_utc_timestamp(' ~ told.LOGMARKER ~ ', ' ~ spark_cdc._literal(spec.source_timezone) ~ ')' if told.LOGMARKER else none,
         'cdc_transaction_id': told.UOWID,
         'cdc_metadata': spark_cdc._call('named_struct', metadata),
-        'cdc_reason': 'cdc_reason',
-        'cdc_detail': spark_cdc._unless_counted(spec, spark_cdc._db2_detail(spec)),
-        'cdc_raw': 'case when cdc_reason is not null then cdc_raw end',
         'cdc_raw_rows': 'cdc_raw_rows',
     })) }}
 {%- endmacro -%}

@@ -1,9 +1,8 @@
 {#- The rows at one position, judged together, and what quarantine says of a row. -#}
 
 {#- CTEs from `placed` to `judged`: each row that is refused, with its reason, and each position once. With `base`, whose values may
-    be the reason, copies of a row are there too, with cdc_is_copy. Rows contradict each other if
-    their contents at one position differ. Without `base` a delete and an insert do not: they are the halves of one update, with
-    cdc_is_half, in this order. -#}
+    be the reason, copies of a row are there too, with cdc_is_copy. Rows contradict each other if their contents at one position
+    differ. Without `base` a delete and an insert do not: they are the halves of one update, with cdc_is_half, in this order. -#}
 {%- macro _db2_judged(spec) -%}
     {%- set has_halves = not spec.lookups.base -%}
     {%- set content = ['cdc_operation'] -%}
@@ -111,6 +110,14 @@ judged as (
         {{ spark_cdc._db2_is_load_place() }} as cdc_is_load
     from every_row
 )
+{%- endmacro -%}
+
+{#- The rows of `relation` that are refused, after the events. -#}
+{%- macro _db2_and_refused(spec, relation) -%}
+{{ spark_cdc._and_outcomes(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_raw': 'cdc_raw',
+    'cdc_detail': spark_cdc._of_quarantine(spec, spark_cdc._db2_detail(spec)),
+}, relation, 'cdc_reason is not null') }}
 {%- endmacro -%}
 
 {#- The text of `detail`: what a person needs to see with the reason. -#}

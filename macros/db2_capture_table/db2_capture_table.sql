@@ -18,13 +18,14 @@
     {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_decode_with_base(spec)) }}{%- endif -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
-{{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_times=not spec.is_of_rest) }}
+{{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_times=spec.builds == 'events') }}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation(),
     'cdc_changed_columns': spark_cdc._db2_changed_columns(spec),
     'cdc_before': spark_cdc._before_of(spec),
 }), 'joined', table) }}
+{{- spark_cdc._db2_and_refused(spec, 'judged') }}
 {%- endmacro -%}
 
 

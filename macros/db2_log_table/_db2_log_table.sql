@@ -68,7 +68,7 @@ typed_rows as (
         array(
             {{ logged | join(',\n') | indent(12) }}
         ) as cdc_logged,
-        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw
+        {{ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw
         {%- if spec.built %},
         cdc_is_new
         {%- endif %}
@@ -165,9 +165,6 @@ refused as (
     from log_rows
     where
         log_rows.cdc_reason is not null
-        {%- endif %}
-        {%- if spec.built %}
-        and not log_rows.cdc_is_new
         {%- endif %}
 )
 {%- endmacro -%}

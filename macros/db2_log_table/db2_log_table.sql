@@ -22,9 +22,12 @@
 {% if spec.built %}
 {{ spark_cdc._db2_log_kept_events(spec) }},
 {% endif %}
-{{ spark_cdc._db2_log_events(spec) }},
+{{ spark_cdc._db2_log_events(spec) }}
+    {%- if spec.builds != 'events' -%}
+,
 
 {{ spark_cdc._db2_log_refused(spec) }}
+    {%- endif %}
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -38,13 +41,13 @@
     'cdc_metadata': "named_struct('log_operation', cdc_last_operation, 'log_time', cdc_time)",
     'cdc_raw_rows': 'cdc_raw_rows',
 }, 'events', table) }}
-union all
-{{ spark_cdc._select_without_event(spec, {
-    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_detail': spark_cdc._unless_counted(spec, spark_cdc._db2_log_detail(spec)), 'cdc_raw': 'cdc_raw',
+{{- spark_cdc._and_outcomes(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_raw': 'cdc_raw',
+    'cdc_detail': spark_cdc._of_quarantine(spec, spark_cdc._db2_log_detail(spec)),
 }, 'refused') }}
-union all
-{{ spark_cdc._select_without_event(spec, {'cdc_kind': "'no_op'", 'cdc_reason': "'information'"}, 'log_rows') }}
-where cdc_is_information{{ ' and not cdc_is_new' if spec.built }}
+{{- spark_cdc._and_outcomes(
+    spec, {'cdc_kind': "'no_op'", 'cdc_reason': "'information'"}, 'log_rows', 'cdc_is_information'
+) }}
 {%- endmacro -%}
 
 

@@ -7,12 +7,12 @@ deliveries as (
         {{ spark_cdc._gbase_capture_id('capture_id') }} as capture_id,
         cast(chunk_number as bigint) as chunk_number,
         length(payload) as byte_count,
-        {{ spark_cdc.raw_json(spec.raw_columns) | indent(8) }} as cdc_raw,
+        {{ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
         case
             when capture_id is null or chunk_number is null or payload is null
                 then 'capture_id, chunk_number or payload is NULL'
             when {{ spark_cdc._gbase_capture_id('capture_id') }} is null then 'capture_id is not UTF-8'
-        end as cdc_is_no_chunk
+        end as cdc_problem
     from {{ spec.relation }}
 ),
 
@@ -30,10 +30,10 @@ refused as (
     union all
     select
         'truncated_record' as cdc_reason,
-        cdc_is_no_chunk as cdc_detail,
+        cdc_problem as cdc_detail,
         cdc_raw
     from deliveries
-    where cdc_is_no_chunk is not null
+    where cdc_problem is not null
 )
 {%- endmacro -%}
 
@@ -72,7 +72,7 @@ between_ends as (
 
 judged_chunks as (
     select
-        deliveries.cdc_is_no_chunk is not null
+        deliveries.cdc_problem is not null
         or coalesce(reached.is_refused, false)
         or coalesce(between_ends.is_refused, false) as is_refused,
         reached.is_refused is not null or between_ends.is_refused is not null as is_used

@@ -14,7 +14,7 @@
 {%- macro _outcomes_gbase_capture(spec) -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
-{{ spark_cdc._gbase_items(spec) }},
+{{ spark_cdc._gbase_judged(spec) if spec.builds == 'events' else spark_cdc._gbase_items(spec) }},
 
 -- captures that overlap after a restart repeat changes: the first one counts
 numbered as (
@@ -28,11 +28,14 @@ numbered as (
     where
         kind = 'event'
         and not cdc_has_bad_value
-),
+)
+    {%- if spec.builds != 'events' -%}
+,
 
 {{ spark_cdc._gbase_refused(spec) }},
 
 {{ spark_cdc._gbase_chunks(spec) }}
+    {%- endif %}
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -47,12 +50,10 @@ numbered as (
     'cdc_raw_rows': '0L',
 }, 'numbered', table) }}
 where cdc_number = 1
-union all
-{{ spark_cdc._select_without_event(spec, {
+{{- spark_cdc._and_outcomes(spec, {
     'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_detail': 'cdc_detail', 'cdc_raw': 'cdc_raw', 'cdc_raw_rows': '0L',
 }, 'refused') }}
-union all
-{{ spark_cdc._select_without_event(spec, {
+{{- spark_cdc._and_outcomes(spec, {
     'cdc_kind': "if(is_refused, 'refused', if(is_used, 'used', 'no_op'))"
 }, 'judged_chunks') }}
 {%- endmacro -%}

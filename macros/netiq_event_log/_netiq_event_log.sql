@@ -1,13 +1,11 @@
 {#- The parts of the decoder of event logs: what becomes of log rows. -#}
 
-{#- CTEs to `outcomes`: one row for each event, with its log rows, and one for each other log row. -#}
-{%- macro _netiq_outcomes(spec) -%}
+{#- CTEs to `settled`: the rows that are not refused on their own, with the reason if they are in no event.
+    Then CTEs to `events`: one row for each event, with its log rows. -#}
+{%- macro _netiq_events(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
-    {%- set carried = [
-        'cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value', 'cdc_reason', 'cdc_detail', 'cdc_raws',
-        'cdc_raw_rows',
-    ] -%}
+    {%- set carried = ['cdc_event_type', 'cdc_status', 'cdc_perpetrator', 'cdc_column', 'cdc_new_value', 'cdc_raw_rows'] -%}
     {%- if spec.lookups.snapshot -%}{%- do carried.append('cdc_answer') -%}{%- endif -%}
 {{ spark_cdc._netiq_answered(spec) }},
     {%- if spec.lookups.snapshot %}
@@ -15,20 +13,8 @@
 -- P3: a query-back event is ignored once the database object no longer exists
 existing as (
     select
-        * except (cdc_reason, cdc_detail),
-        cdc_answer is not null and cdc_bad is null as cdc_is_answered,
-        case
-            when cdc_reason is not null then cdc_reason
-            when cdc_bad is not null then 'bad_value'
-        end as cdc_reason,
-        case
-            when cdc_reason is not null then cdc_detail
-            when cdc_bad is not null
-                then {{ spark_cdc._unless_counted(spec, spark_cdc._call('concat', [
-                    'cdc_bad.name', "': \\''", spark_cdc._shown('cdc_bad.value'), "'\\' in the snapshot is no '",
-                    spark_cdc._netiq_type_of(spec, 'cdc_bad.name'),
-                ])) | indent(16) }}
-        end as cdc_detail
+        *,
+        cdc_answer is not null and cdc_bad is null as cdc_is_answered
     from answered
 ),
 
@@ -39,16 +25,17 @@ compared_windows as (
         collect_set(case when cdc_is_answered and cdc_event_type in (7, 8) then cdc_column end)
             over in_window as cdc_fields
     from existing
-    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before)
+    window in_window as (partition by cdc_key, cdc_object, cdc_event_time, cdc_deletes_before, cdc_reason)
 ),
 
 -- P1: an event is ignored if a query-back event is logged for the same field or object.
 -- P2: a query-back row event goes before a query-back field event of the same object.
-remaining as (
+settled as (
     select
         * except (cdc_reason),
         case
             when cdc_reason is not null then cdc_reason
+            when cdc_bad is not null then 'bad_value'
             when cdc_event_type = 4 then null
             when cdc_event_type <= 3 and not cdc_has_row and not array_contains(cdc_fields, cdc_column) then null
             when cdc_event_type in (5, 6) and cdc_is_answered then null
@@ -59,16 +46,22 @@ remaining as (
 ),
     {%- else %}
 
-remaining as (
+settled as (
     select * from active
 ),
     {%- endif %}
 
-{{ spark_cdc._netiq_parts(spec, carried, apart='cdc_reason') }},
+remaining as (
+    select * from settled
+    where cdc_reason is null
+),
 
-outcomes as (
+{{ spark_cdc._netiq_parts(spec, carried) }},
+
+-- an update that has only undeclared columns is no event
+events as (
     select
-        {%- if not spec.is_of_rest %}
+        {%- if spec.builds == 'events' %}
         cdc_key,
         cdc_kind = 'row' as cdc_is_row,
         case
@@ -85,7 +78,7 @@ outcomes as (
             when cdc_kind in ('add', 'modify') then transform(cdc_rows, one -> one.cdc_column)
         end as cdc_names,
         case
-            when cdc_kind in ('add', 'modify') and cdc_rows[0].cdc_reason is null
+            when cdc_kind in ('add', 'modify')
                 then map_from_entries(transform(cdc_rows, one -> struct(one.cdc_column, one.cdc_new_value)))
         end as cdc_values,
         {%- if spec.lookups.snapshot %}
@@ -93,18 +86,41 @@ outcomes as (
         get(filter(cdc_rows, one -> one.cdc_answer is not null), 0).cdc_answer as cdc_answer,
         {%- endif %}
         {%- endif %}
-        case
-            when cdc_rows[0].cdc_reason is not null then cdc_rows[0].cdc_reason
-            when
-                cdc_kind = 'modify'
-                and not exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }}))
-                then 'undeclared_columns'
-        end as cdc_reason,
-        cdc_rows[0].cdc_detail as cdc_detail,
-        cdc_rows[0].cdc_raws as cdc_raws,
+        if(
+            cdc_kind <> 'modify' or exists(cdc_rows, one -> one.cdc_column in ({{ known | join(', ') }})),
+            'event',
+            'no_op'
+        ) as cdc_outcome,
         aggregate(cdc_rows, 0L, (total, one) -> total + one.cdc_raw_rows) as cdc_raw_rows
     from parts
 )
+{%- endmacro -%}
+
+{#- The rows of `settled` that are in no event, after the events. A refused row has its raw rows, one by one. -#}
+{%- macro _netiq_and_settled(spec) -%}
+    {%- set is_shown = spec.builds == 'quarantine' -%}
+    {%- set detail -%}
+case cdc_reason
+    when 'no_snapshot' then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
+    {%- if spec.lookups.snapshot %}
+    when 'bad_value'
+        then concat(
+            cdc_bad.name,
+            ': \'',
+            {{ spark_cdc._shown('cdc_bad.value') }},
+            '\' in the snapshot is no ',
+            {{ spark_cdc._netiq_type_of(spec, 'cdc_bad.name') | indent(12) }}
+        )
+    {%- endif %}
+end
+    {%- endset -%}
+{{ spark_cdc._and_outcomes(spec, {
+    'cdc_kind': "if(cdc_reason in ('waiting', 'precedence'), 'no_op', 'refused')",
+    'cdc_reason': 'cdc_reason',
+    'cdc_detail': spark_cdc._of_quarantine(spec, detail),
+    'cdc_raw': spark_cdc._of_quarantine(spec, spark_cdc._raw_row_as_json('cdc_raw')),
+    'cdc_raw_rows': '1L' if is_shown else 'cdc_raw_rows',
+}, 'settled' ~ ('\n    lateral view explode(cdc_raws) raw_rows as cdc_raw' if is_shown), 'cdc_reason is not null') }}
 {%- endmacro -%}
 
 {#- A column of an event. Keys are compared by their bytes; here they get their collation. -#}

@@ -19,7 +19,7 @@ with raw as (
         cast({{ spark_cdc._netiq_raw(spec, 'record_id') }} as string) as cdc_record_id_as_logged,
         cast({{ spark_cdc._netiq_raw(spec, 'event_type') }} as string) as cdc_event_type_as_logged,
         {{ spark_cdc._as_text(spark_cdc._netiq_raw(spec, 'event_time'), spark_cdc._netiq_raw_type(spec, 'event_time')) | indent(8) }} as cdc_event_time_as_logged,
-        {{ spark_cdc._raw_row(spec.raw_columns) | indent(8) }} as cdc_raw
+        {{ spark_cdc._of_quarantine(spec, spark_cdc._raw_row(spec.raw_columns)) | indent(8) }} as cdc_raw
     from {{ spec.relation }}
     where {{ spark_cdc._netiq_is_of_table(spec) }}
 ),
@@ -102,7 +102,7 @@ judged as (
         case when cdc_reason is not null or cdc_event_type >= 5 then array(cdc_raw) end as cdc_raws,
         1L as cdc_raw_rows,
         cdc_reason,
-        {{ spark_cdc._unless_counted(spec, spark_cdc._netiq_detail_alone(spec)) | indent(8) }} as cdc_detail
+        {{ spark_cdc._of_quarantine(spec, spark_cdc._netiq_detail(spec)) | indent(8) }} as cdc_detail
     from judged_alone
     left anti join repeated
         on
@@ -123,7 +123,7 @@ judged as (
 {%- endmacro -%}
 
 {#- What quarantine says of a row that is refused on its own. -#}
-{%- macro _netiq_detail_alone(spec) -%}
+{%- macro _netiq_detail(spec) -%}
     {%- set bad_keys = [] -%}
     {%- for name in spec.key -%}
         {%- do bad_keys.append(

@@ -1,9 +1,8 @@
 {#- Which log rows make one event. -#}
 
 {#- CTEs from `remaining` to `parts`: consecutive rows that make one event, as an array of structs with the columns
-    `carried`. `group` is the key, or a finer group of rows. A row is a part of its own if the column `apart` is not NULL. -#}
-{%- macro _netiq_parts(spec, carried, group='cdc_key', apart=none) -%}
-    {%- set group = group ~ (', ' ~ apart if apart else '') -%}
+    `carried`. `group` is the key, or a finer group of rows. -#}
+{%- macro _netiq_parts(spec, carried, group='cdc_key') -%}
 -- consecutive rows of a key with the same object, time and kind
 kinds as (
     select
@@ -21,9 +20,6 @@ begun as (
     select
         *,
         cdc_event_type = 4
-        {%- if apart %}
-        or {{ apart }} is not null
-        {%- endif %}
         or not struct(cdc_object, cdc_event_time, cdc_kind)
         <=> lag(struct(cdc_object, cdc_event_time, cdc_kind)) over in_order as cdc_begins
     from kinds

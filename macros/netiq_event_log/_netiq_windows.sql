@@ -5,8 +5,8 @@
     {{ return('cdc_event_time, cdc_record_id' if spec.is_by_time else 'cdc_record_id') }}
 {%- endmacro -%}
 
-{#- CTEs to `windowed`: the rows with the windows in which precedence applies, and with cdc_kind: `event` for active rows, else
-    `refused` or `no_op`, with the reason. -#}
+{#- CTEs to `windowed`: the rows that are not refused on their own, with the windows in which precedence applies. Those that are not
+    active have a reason. -#}
 {%- macro _netiq_windows(spec) -%}
     {%- set reasons = [] -%}
     {%- if spec.is_by_time -%}
@@ -17,21 +17,17 @@
 
 -- waiting rows are not active yet{{ '; without a snapshot, query-back rows are in quarantine' if not spec.lookups.snapshot }}
 active as (
-    {%- if not reasons %}
-    select * from judged
-    {%- else %}
     select
         * except (cdc_reason, cdc_detail),
+        {%- if reasons %}
         case
-            when cdc_reason is not null then cdc_reason
             {{ reasons | join('\n') | indent(12) }}
-        end as cdc_reason,
-        case
-            when cdc_reason is null then concat('event_type is ', cdc_event_type, ', whose values only a snapshot has')
-            else cdc_detail
-        end as cdc_detail
+        end as cdc_reason
+        {%- else %}
+        cast(null as string) as cdc_reason
+        {%- endif %}
     from judged
-    {%- endif %}
+    where cdc_reason is null
 )
     {%- if spec.lookups.snapshot %},
 

@@ -15,26 +15,7 @@
 {%- macro _outcomes_netiq_event_log(spec) -%}
     {%- set values = {} -%}
     {%- for name in spec.columns -%}{%- do values.update({name: spark_cdc._netiq_event_value(spec, name)}) -%}{%- endfor -%}
-{{ spark_cdc._netiq_outcomes(spec) }},
-
--- a refused row has its raw rows, one by one
-rows_of_outcomes as (
-    select
-        outcomes.* except (cdc_raw_rows),
-        {{ spark_cdc._raw_row_as_json('raw_rows.cdc_raw') | indent(8) }} as cdc_raw,
-        if(cdc_kind = 'refused', 1L, cdc_raw_rows) as cdc_raw_rows
-    from (
-        select
-            *,
-            case
-                when cdc_reason is null then 'event'
-                when cdc_reason in ('waiting', 'precedence', 'undeclared_columns') then 'no_op'
-                else 'refused'
-            end as cdc_kind
-        from outcomes
-    ) as outcomes
-        lateral view explode(if(cdc_kind = 'refused', cdc_raws, array(null))) raw_rows as cdc_raw
-)
+{{ spark_cdc._netiq_events(spec) }}
 
 {{ spark_cdc.select_events(spec, {
     'cdc_operation': 'cdc_operation',
@@ -44,16 +25,17 @@ rows_of_outcomes as (
     'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
     'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
     'cdc_metadata': spark_cdc._netiq_metadata(),
-    'cdc_kind': 'cdc_kind',
-    'cdc_reason': 'cdc_reason',
-    'cdc_detail': 'cdc_detail',
-    'cdc_raw': 'cdc_raw',
+    'cdc_kind': 'cdc_outcome',
     'cdc_raw_rows': 'cdc_raw_rows',
-}, 'rows_of_outcomes', values) }}
-union all
-{{ spark_cdc._select_without_event(spec, {
-    'cdc_kind': "'no_op'", 'cdc_reason': "'other_table'", 'cdc_raw_rows': 'cdc_raw_rows',
-}, '(\n    select count(*) as cdc_raw_rows\n    from ' ~ spec.relation ~ '\n    where not ' ~ spark_cdc._netiq_is_of_table(spec) ~ '\n) as other_rows') }}
+}, 'events', values) }}
+{{- spark_cdc._netiq_and_settled(spec) }}
+{{- spark_cdc._and_outcomes(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_detail': 'cdc_detail',
+    'cdc_raw': spark_cdc._of_quarantine(spec, spark_cdc._raw_row_as_json('cdc_raws[0]')),
+}, 'judged', 'cdc_reason is not null') }}
+{{- spark_cdc._and_outcomes(
+    spec, {'cdc_kind': "'no_op'", 'cdc_reason': "'other_table'"}, spec.relation, 'not ' ~ spark_cdc._netiq_is_of_table(spec)
+) }}
 {%- endmacro -%}
 
 

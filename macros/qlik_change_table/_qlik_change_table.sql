@@ -35,10 +35,10 @@ with raw as (
         {{ row.casts | join('\nor ') | indent(8) or 'false' }} as cdc_has_bad_value,
         -- here: if this is a view, Spark 4.1 finds no fields of cdc_row in the conditions of a generator
         {{ row.null_keys | join('\nor ') | indent(8) or 'false' }} as cdc_has_null_key,
-        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
+        {{ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(spec.raw_columns)) | indent(8) }} as cdc_raw,
         case
             when cdc_has_bad_value
-                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
+                then {{ spark_cdc._of_quarantine(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
         end as cdc_bad_values,
         {%- if row.collated %}
         -- texts that are equal in their collation make different rows
@@ -96,20 +96,22 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Change sequences that may be on more than one row of the same kind, on rows of two transactions, or on a before image
--- without an update. They are kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory.
+-- Change sequences that may be on more than one row of the same kind, or on rows of two transactions
+{{- ', or on a before image\n-- without an update' if spec.builds != 'events' }}. They are kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory.
 -- Rows in other buckets need no further check.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,
         count_if(cdc_is_before) as cdc_before_images,
         count_if(not cdc_is_before) as cdc_event_rows,
+        {%- if spec.builds != 'events' %}
         count_if(cdc_operation = 'update') as cdc_updates,
+        {%- endif %}
         min(hash(cdc_change_seq)) as cdc_least_hash,
         max(hash(cdc_change_seq)) as cdc_greatest_hash,
         min(xxhash64(cdc_transaction_id)) as cdc_least_transaction,
         max(xxhash64(cdc_transaction_id)) as cdc_greatest_transaction
-    from well_formed
+    from {{ 'raw' if spec.builds == 'events' else 'well_formed' }}
     group by xxhash64(cdc_change_seq)
 ),
 
@@ -119,7 +121,9 @@ doubtful as (
     where
         cdc_before_images > 1
         or cdc_event_rows > 1
+        {%- if spec.builds != 'events' %}
         or cdc_before_images > cdc_updates
+        {%- endif %}
         or cdc_least_hash <> cdc_greatest_hash
         or cdc_least_transaction <> cdc_greatest_transaction
 ),

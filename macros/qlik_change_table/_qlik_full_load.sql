@@ -47,11 +47,11 @@ load_rows as (
             when 'bad_load_time'
                 then {{ spark_cdc._qlik_load_time_detail(spec) | indent(16) }}
             when 'bad_value'
-                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
+                then {{ spark_cdc._of_quarantine(spec, spark_cdc._bad_value_detail(row.bad_values)) | indent(16) }}
             when 'null_key'
                 then {{ spark_cdc._qlik_null_key_detail(spec) | indent(16) }}
         end as cdc_detail,
-        {{ spark_cdc._unless_counted(spec, spark_cdc.raw_json(raw_columns)) | indent(8) }} as cdc_raw
+        {{ spark_cdc._of_quarantine(spec, spark_cdc.raw_json(raw_columns)) | indent(8) }} as cdc_raw
     from {{ spec.inputs.full_load | string | indent(4) }}
 )
 {%- endmacro -%}
@@ -74,7 +74,7 @@ count_if(cdc_reason is null) {{ '>= ' ~ spec.full_load_readable ~ 'D * count(*)'
 {%- endmacro -%}
 
 {#- The rows of loads that are refused. The detail also says if their load ends no keys. -#}
-{%- macro _qlik_select_refused_loads(spec) -%}
+{%- macro _qlik_and_refused_loads(spec) -%}
     {%- set relation, detail = 'load_rows', 'load_rows.cdc_detail' -%}
     {%- if spec.full_load_at is not none -%}
         {%- set relation = 'load_rows\nleft join load_times\n    on load_rows.cdc_load_digits = load_times.cdc_load_digits' -%}
@@ -83,10 +83,9 @@ count_if(cdc_reason is null) {{ '>= ' ~ spec.full_load_readable ~ 'D * count(*)'
             "case when not load_times.cdc_is_readable then 'too few rows of its load can be read, so the load ends no rows' end",
         ]) -%}
     {%- endif -%}
-{{ spark_cdc._select_without_event(spec, {
+{{ spark_cdc._and_outcomes(spec, {
     'cdc_kind': "'refused'", 'cdc_reason': 'load_rows.cdc_reason', 'cdc_detail': detail, 'cdc_raw': 'load_rows.cdc_raw',
-}, relation) }}
-where load_rows.cdc_reason is not null
+}, relation, 'load_rows.cdc_reason is not null') }}
 {%- endmacro -%}
 
 {#- CTEs to `load_events`: the truncate of each load, and its rows. Of several rows with one key the greatest is taken. -#}

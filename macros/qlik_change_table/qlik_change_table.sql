@@ -53,9 +53,7 @@ large_transactions as (
 -- used again at another time. For rows without a transaction, or of a large one, it is their change sequence.
 placed as (
     select /*+ broadcast(large_transactions) */
-        judged.* except (cdc_raw),
-        case when cdc_reason is not null then cdc_raw end as cdc_raw,
-        {{ spark_cdc._unless_counted(spec, spark_cdc._qlik_detail(spec)) | indent(8) }} as cdc_detail,
+        judged.*,
         left(judged.cdc_change_seq, 16) as cdc_time_digits,
         if(judged.cdc_is_before, null, judged.cdc_change_seq) as cdc_event_sequence,
         large_transactions.cdc_commit_sequence as cdc_known_commit_sequence,
@@ -69,10 +67,11 @@ placed as (
         on
             judged.cdc_transaction_id = large_transactions.cdc_transaction_id
             and left(judged.cdc_change_seq, 16) = large_transactions.cdc_time_digits
+    where judged.cdc_reason is null
 ),
 
 -- An update and its before image have the same change sequence: after sorting they are neighbours. The commit of a
--- transaction is its first change here. One shuffle and one sort serve both. Refused rows are apart.
+-- transaction is its first change here. One shuffle and one sort serve both.
 side_by_side as (
     select
         *,
@@ -82,7 +81,7 @@ side_by_side as (
         lead(cdc_raw_rows) over in_order as cdc_next_raw_rows
     from placed
     window in_order as (
-        partition by cdc_place, cdc_transaction_id, cdc_time_digits, cdc_reason
+        partition by cdc_place, cdc_transaction_id, cdc_time_digits
         order by cdc_change_seq, cdc_is_before
     )
 ),
@@ -99,23 +98,16 @@ paired as (
         case
             when cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq then cdc_next_row
         end as cdc_before,
-        cdc_raw_rows + if(
-            cdc_reason is null and cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq,
-            cdc_next_raw_rows,
-            0L
-        ) as cdc_raw_rows
-        {%- if not spec.is_of_rest -%}
-        ,
+        {%- if spec.builds == 'events' %}
         case
             when cdc_operation = 'update'
                 then
                     {{ spark_cdc._qlik_changed_columns(spec) | indent(20) }}
-        end as cdc_changed_columns
+        end as cdc_changed_columns,
         {%- endif %}
+        cdc_raw_rows + if(cdc_operation = 'update' and cdc_next_sequence = cdc_change_seq, cdc_next_raw_rows, 0L) as cdc_raw_rows
     from side_by_side
-    where
-        cdc_reason is not null
-        or not cdc_is_before
+    where not cdc_is_before
 )
 {%- if spec.inputs.full_load -%}
 ,
@@ -133,17 +125,17 @@ paired as (
     'cdc_present_columns': spark_cdc._qlik_present_columns(spec),
     'cdc_before': spark_cdc._before_of(spec),
     'cdc_metadata': spec.metadata,
-    'cdc_reason': 'cdc_reason',
-    'cdc_detail': 'cdc_detail',
-    'cdc_raw': 'cdc_raw',
     'cdc_raw_rows': 'cdc_raw_rows',
 }, 'paired', table) }}
     {%- if spec.inputs.full_load %}
 union all
 {{ spark_cdc._qlik_select_loads(spec) }}
-union all
-{{ spark_cdc._qlik_select_refused_loads(spec) }}
+{{- spark_cdc._qlik_and_refused_loads(spec) }}
     {%- endif %}
+{{- spark_cdc._and_outcomes(spec, {
+    'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_raw': 'cdc_raw',
+    'cdc_detail': spark_cdc._of_quarantine(spec, spark_cdc._qlik_detail(spec)),
+}, 'judged', 'cdc_reason is not null') }}
 {%- endmacro -%}
 
 

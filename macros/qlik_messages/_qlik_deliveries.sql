@@ -8,7 +8,8 @@
     versions=spark_cdc._qlik_versions_as_text(versions) if versions else none,
     options={
         'tables': [[spec.schema, spec.table]] if spec.table else [], 'little': spec.avro_mask_byte_order == 'little'
-    }
+    },
+    has_raw=spec.builds == 'quarantine'
 ) }},
 
 messages as (

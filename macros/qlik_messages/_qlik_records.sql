@@ -82,26 +82,26 @@
 {%- endmacro -%}
 
 
-{#- The columns of a record for a select, as a list, and the record as JSON. -#}
-{%- macro _qlik_record_fields(found, in_relation) -%}
+{#- The columns of a record for a select, as a list; with `has_raw` also the record as JSON. -#}
+{%- macro _qlik_record_fields(found, in_relation, has_raw) -%}
     {%- set fields = [] -%}
     {%- for name in spark_cdc._qlik_record_columns() -%}
         {%- do fields.append(spark_cdc._qlik_record_column(found, in_relation, name) ~ ' as cdc_' ~ name) -%}
     {%- endfor -%}
-    {{ return(fields + [spark_cdc.raw_json(in_relation) ~ ' as cdc_raw']) }}
+    {{ return(fields + ([spark_cdc.raw_json(in_relation) ~ ' as cdc_raw'] if has_raw else [])) }}
 {%- endmacro -%}
 
 {#- CTEs to `parsed`: each record of a relation, with what its message says in `cdc_message`. The Python function
     spark_cdc_qlik_message reads it, and says what its fields are. `versions` is an expression with the versions of the tables;
     the function takes it from the first record of a partition. `options` are the other things that it has to know. The columns
     `passed_on` are there under their names, too; a varchar as a string. -#}
-{%- macro _qlik_parsed(relation, found, in_relation, versions=none, options={}, condition=none, passed_on={}) -%}
+{%- macro _qlik_parsed(relation, found, in_relation, versions=none, options={}, has_raw=false, condition=none, passed_on={}) -%}
     {%- set fields = [] -%}
     {%- for name, data_type in passed_on.items() -%}
         {%- set column = spark_cdc._quote(name) -%}
         {%- do fields.append('cast(' ~ column ~ ' as string) as ' ~ column if (data_type | lower).startswith('varchar') else column) -%}
     {%- endfor -%}
-    {%- do fields.extend(spark_cdc._qlik_record_fields(found, in_relation)) -%}
+    {%- do fields.extend(spark_cdc._qlik_record_fields(found, in_relation, has_raw)) -%}
     {%- set is_binary = in_relation[found.value] | lower | trim == 'binary' -%}
     {%- set options = dict(options, is_text=not is_binary) -%}
 records as (

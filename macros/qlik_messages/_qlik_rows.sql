@@ -162,7 +162,7 @@ contents as (
         *,
         case
             when cdc_reason = 'bad_value'
-                then {{ spark_cdc._unless_counted(spec, spark_cdc._bad_value_detail(spark_cdc._qlik_values_to_judge(spec))) | indent(16) }}
+                then {{ spark_cdc._of_quarantine(spec, spark_cdc._bad_value_detail(spark_cdc._qlik_values_to_judge(spec))) | indent(16) }}
         end as cdc_bad_values,
         case
             when cdc_reason is null

@@ -17,7 +17,7 @@
 outcomes as (
     select
         * except (cdc_detail),
-        {{ spark_cdc._unless_counted(spec, spark_cdc._qlik_message_detail(spec)) | indent(8) }} as cdc_detail
+        {{ spark_cdc._of_quarantine(spec, spark_cdc._qlik_message_detail(spec)) | indent(8) }} as cdc_detail
     from judged
     where
         cdc_reason is not null
@@ -38,11 +38,10 @@ outcomes as (
     'cdc_metadata': spark_cdc._qlik_message_metadata(spec),
     'cdc_reason': 'cdc_reason',
     'cdc_detail': 'cdc_detail',
-    'cdc_raw': 'case when cdc_reason is not null then cdc_raw end',
+    'cdc_raw': spark_cdc._of_quarantine(spec, 'cdc_raw'),
     'cdc_raw_rows': 'if(cdc_reason is null, cdc_raw_rows, 1L)',
 }, 'outcomes', table) }}
-union all
-{{ spark_cdc._select_without_event(spec, {
+{{- spark_cdc._and_outcomes(spec, {
     'cdc_source': "'qlik_message'", 'cdc_kind': "'no_op'", 'cdc_reason': "'other_message'", 'cdc_raw_rows': 'cdc_raw_rows',
 }, '(\n    ' ~ spark_cdc._qlik_other_messages(spec) | indent(4) ~ '\n) as other_messages') }}
 {%- endmacro -%}

@@ -88,7 +88,7 @@ from placed
 {%- macro _qlik_parsed_before(spec) -%}
 records as (
     select
-        {{ spark_cdc._qlik_record_fields(spec.found, spec.raw_columns) | join(',\n') | indent(8) }},
+        {{ spark_cdc._qlik_record_fields(spec.found, spec.raw_columns, spec.builds == 'quarantine') | join(',\n') | indent(8) }},
         cdc_message,
         cdc_waiting_id
     from {{ spec.relation }}

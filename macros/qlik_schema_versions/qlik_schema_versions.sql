@@ -79,12 +79,14 @@ group by
 
 {#- What became of each record: for `quarantine` and `raw_counts`. Tombstones and data messages are no-ops. -#}
 {%- macro _outcomes_qlik_schema_versions(spec) -%}
-with {{ spark_cdc._qlik_parsed(spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}) }}
+with {{ spark_cdc._qlik_parsed(
+    spec.relation, spec.found, spec.raw_columns, options={'only_metadata': true}, has_raw=spec.builds == 'quarantine'
+) }}
 
-{{ spark_cdc._select_without_event(spec, {
+{{ spark_cdc._select_outcomes(spec, {
     'cdc_kind': "case cdc_message.kind\n    when 'metadata' then 'used'\n    when 'refused' then 'refused'\n    else 'no_op'\nend",
     'cdc_reason': 'cdc_message.reason',
     'cdc_detail': 'cdc_message.detail',
-    'cdc_raw': 'cdc_raw',
+    'cdc_raw': spark_cdc._of_quarantine(spec, 'cdc_raw'),
 }, 'parsed') }}
 {%- endmacro -%}

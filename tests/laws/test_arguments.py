@@ -108,7 +108,7 @@ FEEDS: list[tuple[str, str]] = [
 SPEC = "{'relation': changes, 'raw_columns': {'id': 'int'}, 'key': ['id'], 'columns': {'id': 'int'}"
 DECODED: list[tuple[str, str]] = [
     (f"'wrong_arguments.none', {SPEC}}}", "package wrong_arguments has no macro _outcomes_none"),
-    (f"'nowhere.half', {SPEC}}}", "decoder is nowhere.half, and the package nowhere has no"),
+    (f"'nowhere.none', {SPEC}}}", "decoder is nowhere.none, and the package nowhere has no"),
     (f"'a.b.c', {SPEC}}}", "decoder is a.b.c"),
     ("'wrong_arguments.tilde', 'id'", "wrong_arguments.tilde is not valid: it is not a dict: id"),
     (
