@@ -2,8 +2,9 @@
 
 Every format delivers raw rows of a simulated database in batches. Rows are shuffled, repeated and
 late, and leave the raw relation after they were read. Every incremental model is compared with a
-table that reads every row delivered so far. This is done after each batch; on Iceberg and Delta
-after the last one. These two have one decoder each, and all in `make test-all`.
+table that reads every row delivered so far. This is done after each batch except the first, which
+is a full refresh; on Iceberg and Delta after the last one. These two have one decoder each, and all
+in `make test-all`.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def run_in_batches(warehouse: Warehouse, home: Path, is_one: bool = False) -> No
                 leaving += [table] if number in one.leaves else []
         landing.deliver(rows, leaving)
         # on Iceberg and Delta the tables built from every row are only built at the end
-        is_compared = warehouse.table_format == "parquet" or number == last
+        is_compared = number == last or (warehouse.table_format == "parquet" and number > 0)
         warehouse.dbt(home, "run", *(() if is_compared else ("--exclude", "*_whole")))
         wrong = landing.differences() if is_compared else []
         assert not wrong, f"after batch {number}:\n" + "\n".join(wrong)
