@@ -46,6 +46,10 @@ HISTORY = {
 # Of a history, by sequence and by time. All versions of a history are compared; these moments show
 # that `as_of` takes the right ones.
 MOMENTS = 6
+# Current state, history and what reads them do not depend on the format of the change events. So
+# `make test` builds all forms of them for these formats alone.
+ALL_FORMS = ("current", "with_deleted", "history", "events")
+WITH_ALL_FORMS = ("qlik_change_table", "gbase_capture")
 GAPS = dict.fromkeys((gaps.UPDATES, gaps.INSERTS, gaps.DELETES, gaps.MOVES), "bigint")
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
@@ -109,7 +113,7 @@ class Project:
         table: database.Table,
         changes: str,
         events: list[Any],
-        suffixes: Sequence[str] = ("current", "with_deleted", "history", "events"),
+        suffixes: Sequence[str] = ALL_FORMS,
         null_keys: bool = False,
         mixes: bool = False,
     ) -> None:
@@ -218,13 +222,13 @@ class Project:
         changes = f"ref('{case.name}_changes')"
         events = list(case.events)
         self.applied(case.name, case.table, changes, events, suffixes, case.null_keys, case.mixes)
-        if len(suffixes) > 2:
+        if suffixes == ALL_FORMS:
             for suffix in ("history", "events"):
                 self.as_of(case, suffix)
                 self.between(case, suffix)
             self.feed(case.name, case)
-        if format_.can_narrow_before and len(suffixes) > 2:
-            self.narrow_before(f"{case.name}_narrow", f"spark_cdc.{decoder}({call}", case)
+            if format_.can_narrow_before:
+                self.narrow_before(f"{case.name}_narrow", f"spark_cdc.{decoder}({call}", case)
 
     def as_of(self, case: Case, suffix: str) -> None:
         """The table as of some commits, from a history."""
@@ -444,12 +448,19 @@ def cases(project: Project, are_first: bool) -> None:
     for format_ in every_format():
         for number, case in enumerate(format_.cases(SEED)):
             # … and the case of a full load with which the tests of loads are held
-            if (number < 2 or case.name == held_tests.LOADED_CASE) != are_first:
+            has_all_forms = format_.decoder in WITH_ALL_FORMS
+            is_other = number > 1 and case.name != held_tests.LOADED_CASE
+            suffixes: Sequence[str]
+            if are_first and not is_other:
+                suffixes = ALL_FORMS if has_all_forms and not number else ("current", "history")
+                # two cases of a format are enough to see its change events
+                suffixes = suffixes if has_all_forms or not number else ()
+            elif not are_first and (is_other or (not has_all_forms and not number)):
+                suffixes = ("current", "history") if number else ALL_FORMS
+            else:
                 continue
             check_case(case)
-            # the other forms do not depend on the format: the first case of each format has them
-            more = () if number else ("with_deleted", "events")
-            project.case(format_, case, ("current", "history", *more))
+            project.case(format_, case, suffixes)
     if are_first:
         project.events("sparse", database.ORDERS, transactions=80, key_space=10)
         project.null_keys(
