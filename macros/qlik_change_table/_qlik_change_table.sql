@@ -96,9 +96,12 @@ well_formed as (
     where cdc_reason is null
 ),
 
--- Change sequences that may be on more than one row of the same kind, or on rows of two transactions
-{{- ', or on a before image\n-- without an update' if spec.builds != 'events' }}. They are kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory.
--- Rows in other buckets need no further check.
+-- Change sequences that may be on more than one row of the same kind, or on rows of two transactions.
+{%- if spec.builds != 'events' %}
+-- Also those of a before image that may have no update.
+{%- endif %}
+-- They are kept as hash buckets. A bucket has whole sequences, and all buckets always fit in memory. Rows in other buckets
+-- need no further check.
 claims as (
     select
         xxhash64(cdc_change_seq) as cdc_hash,

@@ -19,7 +19,7 @@ SQLFLUFF = (
     "import gc; gc.disable(); from sqlfluff.cli.commands import cli; cli()",
     *("lint", "--config", ".sqlfluff", "--format", "json", "--nofail"),
 )
-LONGEST_LINE = 120  # of compiled SQL, as in .sqlfluff
+LONGEST_LINE = 130  # of compiled SQL
 # Words that are neither data nor a part of a message, as INSERT and NULL are.
 CAPITALS = re.compile(
     r"\b(SELECT|FROM|WHERE|JOIN|ON|GROUP|ORDER|BY|UNION|ALL|DISTINCT|AS|WITH|CASE|WHEN|THEN|ELSE"

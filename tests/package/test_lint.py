@@ -57,7 +57,7 @@ def test_lines_of_macros() -> None:
     assert found and not {name: wrong for name, wrong in found.items() if wrong}
 
 
-@pytest.mark.parametrize("line", ["from a ", "from\ta", "{# a #} FROM a", "x" * 121])
+@pytest.mark.parametrize("line", ["from a ", "from\ta", "{# a #} FROM a", "x" * 131])
 def test_faults_of_lines_are_found(line: str) -> None:
     assert [fault[:3] for fault in faults(f"{{# FROM\n#}}\n{line}\nwhere b")] == ["3: "]
 
