@@ -87,7 +87,8 @@ def built(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Dbt
 # The groups that take longest are started first.
 LONGEST_FIRST = (
     *("delta", "iceberg", "laws/test_workloads", "laws/test_increments", "package/test_demo"),
-    *("incremental/test_scenarios", "server/test_cluster", "incremental/test_crashes"),
+    *("incremental/test_scenarios", "laws/test_poison", "server/test_cluster"),
+    "incremental/test_crashes",
     *("generate/test_build", "incremental/test_two_runs", "incremental/test_inside"),
     *("laws/test_units", "package/test_consumer", "db2_capture_table/test_increments"),
     *("gbase_capture/test_increments", "gbase_capture/test_stream", "package/test_commands"),
