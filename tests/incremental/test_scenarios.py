@@ -30,7 +30,8 @@ SCENARIOS = [
 SLOW = (
     *("quarantine_of", "files_of_others", "unlisted", "other_type", "failed_edit", "other_part"),
     *("without_dependencies", "two_inputs", "routed_log", "kept_landing", "log_built_again"),
-    *("empty_text", "one_commit", "looked_up"),
+    *("empty_text", "one_commit", "looked_up", "null_keys", "latecomer", "deferred", "empty_runs"),
+    *("half_a_batch", "wrong_clock", "batch_of_another_server", "wider"),
 )
 
 

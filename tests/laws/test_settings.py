@@ -24,6 +24,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_settings(tmp_path: Path) -> None:
     home = tmp_path / "settings"
     (home / "models").mkdir(parents=True)
