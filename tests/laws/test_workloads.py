@@ -47,9 +47,8 @@ HISTORY = {
 # that `as_of` takes the right ones.
 MOMENTS = 6
 # Current state, history and what reads them do not depend on the format of the change events. So
-# `make test` builds all forms of them for these formats alone.
+# `make test` builds all forms of them for the formats of :func:`has_all_forms` alone.
 ALL_FORMS = ("current", "with_deleted", "history", "events")
-WITH_ALL_FORMS = ("qlik_change_table", "gbase_capture")
 GAPS = dict.fromkeys((gaps.UPDATES, gaps.INSERTS, gaps.DELETES, gaps.MOVES), "bigint")
 COUNTS = dict.fromkeys(("raw_rows", "used_rows", "no_op_rows", "quarantined_rows"), "bigint")
 
@@ -443,19 +442,24 @@ def check_case(case: Case) -> None:
                 assert then == state, (case.name, moment.given)
 
 
+def has_all_forms(format_: Format) -> bool:
+    """Whether raw rows tell all that the database knows, and before images can be narrow."""
+    return format_.can_narrow_before and next(iter(format_.cases(SEED))).workload is not None
+
+
 def cases(project: Project, are_first: bool) -> None:
     """The first two cases of each format and one of each other kind, or the other ones."""
     for format_ in every_format():
+        is_whole = has_all_forms(format_)
         for number, case in enumerate(format_.cases(SEED)):
             # … and the case of a full load with which the tests of loads are held
-            has_all_forms = format_.decoder in WITH_ALL_FORMS
             is_other = number > 1 and case.name != held_tests.LOADED_CASE
             suffixes: Sequence[str]
             if are_first and not is_other:
-                suffixes = ALL_FORMS if has_all_forms and not number else ("current", "history")
-                # two cases of a format are enough to see its change events
-                suffixes = suffixes if has_all_forms or not number else ()
-            elif not are_first and (is_other or (not has_all_forms and not number)):
+                suffixes = ALL_FORMS if is_whole and not number else ("current", "history")
+                # of other formats the second case only shows the change events
+                suffixes = suffixes if is_whole or not number else ()
+            elif not are_first and (is_other or (not is_whole and not number)):
                 suffixes = ("current", "history") if number else ALL_FORMS
             else:
                 continue
