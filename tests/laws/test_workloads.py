@@ -448,7 +448,10 @@ def has_all_forms(format_: Format) -> bool:
 
 
 def cases(project: Project, are_first: bool) -> None:
-    """The first two cases of each format and one of each other kind, or the other ones."""
+    """The first two cases of each format and one of each other kind, or the other ones.
+
+    The other ones have the first two again where they lacked forms.
+    """
     for format_ in every_format():
         is_whole = has_all_forms(format_)
         for number, case in enumerate(format_.cases(SEED)):
@@ -459,7 +462,7 @@ def cases(project: Project, are_first: bool) -> None:
                 suffixes = ALL_FORMS if is_whole and not number else ("current", "history")
                 # of other formats the second case only shows the change events
                 suffixes = suffixes if is_whole or not number else ()
-            elif not are_first and (is_other or (not is_whole and not number)):
+            elif not are_first and (is_other or not is_whole):
                 suffixes = ("current", "history") if number else ALL_FORMS
             else:
                 continue

@@ -63,5 +63,5 @@ def test_faults_of_lines_are_found(line: str) -> None:
 
 
 def test_lines_without_faults() -> None:
-    assert faults(f"{{# a\nFROM #}}\nselect 'INSERT' as ORDER_ID<{'x' * 120}>") == []
+    assert faults(f"{{# a\nFROM #}}\nselect 'INSERT' as ORDER_ID<{'x' * 130}>") == []
     assert faults("select 1\n") != []
