@@ -205,7 +205,7 @@ entries as (
         stored.reason,
         stored.detail,
         stored.raw
-    from {{ spec.built }} as stored
+    from {{ spec.quarantined }} as stored
     left anti join completed
         on
             get_json_object(stored.raw, '$.{{ spark_cdc._gbase_spelled(spec, 'capture_id') }}') = completed.capture_id

@@ -105,7 +105,7 @@
 {%- macro _check_partitions(run, relation, made_of=none) -%}
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
-    {%- set may_be_stored_so = partitioned_by and not run.format.keeps_empty_text and run.call.builds != 'quarantine' -%}
+    {%- set may_be_stored_so = partitioned_by and not run.format.keeps_empty_text -%}
     {%- set computed = (run.call.spec or {}).get('computed') or {} -%}
     {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
         if name not in computed and name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}

@@ -1,4 +1,4 @@
-{#- Runs of models of change events and of quarantined rows.
+{#- Runs of models of change events, with their quarantine (_quarantined.sql).
 
     A run finds the rows of the raw relation that it has not read (_new_rows.sql). It adds older rows whose decoding depends
     on the new ones, decodes all of these, and writes the difference into the model. Then it stores the new rows. If a run is
@@ -88,10 +88,10 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The model's SELECT over the raw rows in `relation`. `more` is added to the spec. In an increment it has `built`, the
+{#- The decoder's SELECT over the raw rows in `relation`: of events or of quarantine. `more` is added to the spec. In an increment it has `built`, the
     model before this run, and `new_rows`, the new raw rows. `is_part`: the rows are those of affected groups alone. -#}
-{%- macro _decoded(run, relation, more={}) -%}
-    {{ return(spark_cdc._select_of_decoder(run.call.builds, dict(
+{%- macro _decoded(run, relation, more={}, builds='events') -%}
+    {{ return(spark_cdc._select_of_decoder(builds, dict(
         dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)
     ))) }}
 {%- endmacro -%}
@@ -105,9 +105,11 @@
         {%- set inputs = spark_cdc._inputs_of(run, {run.raw: none}) -%}
         {%- do run.update({'answers': none}) -%}
         {%- do spark_cdc._ask(run, all_rows, {'inputs': inputs}) -%}
-        {%- do spark_cdc._store_all(
-            run, spark_cdc._decoded(run, all_rows, {'inputs': inputs, 'answers': run.answers}), dict(properties, **spark_cdc._properties_of_look_ups(run))
-        ) -%}
+        {%- set more = {'inputs': inputs, 'answers': run.answers} -%}
+        {%- do properties.update(spark_cdc._properties_of_look_ups(run)) -%}
+        {%- do properties.update(spark_cdc._write_quarantine(run, spark_cdc._decoded(run, all_rows, more, 'quarantine'))) -%}
+        {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, all_rows, more), properties) -%}
+        {%- do spark_cdc._show_quarantine(run) -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -116,41 +118,36 @@
     {%- if not run.has_new_rows -%}{%- do spark_cdc._begin_increment(run) -%}{%- endif -%}
     {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new') if run.has_new_rows else none} -%}
     {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
-    {%- set is_events = run.call.builds == 'events' -%}
-    {%- set affected, sql = {}, '' -%}
+    {%- set affected = {} -%}
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._add_affected_rows(run) -%}
         {%- set rows_to_decode = spark_cdc._raw_columns_of(run, run.to_decode) -%}
         {%- do more.update({'inputs': spark_cdc._inputs_of(run, {run.to_decode: none}), 'is_part': true}) -%}
         {%- do spark_cdc._ask(run, rows_to_decode, more, affected) -%}
-        {%- set decoded = spark_cdc._decoded(run, rows_to_decode, dict(more, answers=run.answers)) -%}
-        {%- set sql = spark_cdc._changes_in_events(run, decoded, affected) if is_events
-            else spark_cdc._changes_in_quarantine(run, decoded) -%}
+        {%- set more = dict(more, answers=run.answers) -%}
+        {%- set sql = spark_cdc._changes_in_events(run, spark_cdc._decoded(run, rows_to_decode, more), affected) -%}
+        {%- set quarantine = spark_cdc._quarantine_after_groups(run, spark_cdc._decoded(run, rows_to_decode, more, 'quarantine')) -%}
     {%- else -%}
         {%- set all_rows = spark_cdc._all_raw_rows(run) -%}
         {%- do more.update({'inputs': spark_cdc._inputs_of(
             run, dict([(run.raw, none)] + ([(run.to_decode, 'cdc_is_new')] if run.has_new_rows else []))
         )}) -%}
         {%- do spark_cdc._ask(run, all_rows, more) -%}
-        {%- set decoded = spark_cdc._decoded(run, all_rows, dict(more, answers=run.answers)) -%}
-        {%- set sql = spark_cdc._changes_in_events(run, decoded) if is_events else '' -%}
+        {%- set more = dict(more, answers=run.answers) -%}
+        {%- set sql = spark_cdc._changes_in_events(run, spark_cdc._decoded(run, all_rows, more)) -%}
+        {%- set quarantine = spark_cdc._decoded(run, all_rows, more, 'quarantine') -%}
     {%- endif -%}
     {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
     {%- do noted.update(spark_cdc._property_of_run(run)) -%}
     {#- otherwise a row that another run has just added would be stored twice -#}
     {%- do spark_cdc._check_lock(run, run.raw) -%}
-    {%- if is_events -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
-        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
-        {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
-            if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
-    {%- elif extent == 'groups' -%}
-        {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], noted, is_unique=false) -%}
-    {%- else -%}
-        {%- do spark_cdc._store_all(run, decoded, noted) -%}
-    {%- endif -%}
+    {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
+    {%- do noted.update(spark_cdc._write_quarantine(run, quarantine)) -%}
+    {%- do spark_cdc._keep_retracted_events(run, increment) -%}
+    {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
+        if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
+    {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
+    {%- do spark_cdc._show_quarantine(run) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}

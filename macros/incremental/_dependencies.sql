@@ -25,7 +25,8 @@
         'dependencies': given,
         'kept_by': kept_by,
         'is_regrouped': is_regrouped,
-        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.fingerprint,
+        'is_other': is_regrouped or run.properties.get('spark_cdc.definition') != run.fingerprint
+            or not run.properties.get('spark_cdc.quarantine'),
     }) -%}
 {%- endmacro -%}
 

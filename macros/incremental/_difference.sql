@@ -92,55 +92,6 @@ from (
 ) as difference
 {%- endmacro -%}
 
-{#- The difference in the model's quarantined rows: all entries of the decoded raw rows are removed, and their present
-    entries are added. An entry is identified by its raw row alone, which may have several entries. -#}
-{%- macro _changes_in_quarantine(run, decoded) -%}
-    {%- set has_context, conditions = run.dependencies.identity, [] -%}
-    {%- if has_context -%}{%- do conditions.append('not cdc_is_context') -%}{%- endif -%}
-    {%- if run.call.spec.inputs -%}{%- do conditions.append('cdc_input is null') -%}{%- endif -%}
-    {{ return(spark_cdc._difference_of_entries(
-        run, run.to_decode ~ (' where ' ~ conditions | join(' and ') if conditions else ''), decoded,
-        'raw in (select cdc_raw from rows_to_decode)' if has_context else none
-    )) }}
-{%- endmacro -%}
-
-{#- The same for the raw rows in `rows`; only entries of `made` that meet a condition are added. -#}
-{%- macro _difference_of_entries(run, rows, made, condition=none) -%}
-with entries as (
-    {{ made | indent(4) }}
-),
-
-rows_to_decode as (
-    select distinct {{ spark_cdc.raw_json(run.call.spec.raw_columns) | indent(4) }} as cdc_raw
-    from {{ rows }}
-    {%- for input in run.call.spec.quarantined_inputs or [] %}
-    union all
-    select distinct {{ spark_cdc.raw_json(spark_cdc._delivered_columns_of_input(run.call.spec, input)) | indent(4) }} as cdc_raw
-    from {{ spark_cdc._inputs_of(run, {run.to_decode: none})[input] }}
-    {%- endfor %}
-)
-
-select
-    true as cdc_is_removed,
-    cast(null as string) as cdc_source,
-    cast(null as string) as reason,
-    cast(null as string) as detail,
-    cdc_raw as raw
-from rows_to_decode
-where cdc_raw in (select raw from {{ run.target }})
-union all
-select
-    false as cdc_is_removed,
-    cdc_source,
-    reason,
-    detail,
-    raw
-from entries
-    {%- if condition %}
-where {{ condition }}
-    {%- endif %}
-{%- endmacro -%}
-
 {#- Stores events that are retracted or replaced. Models built on this one compute the keys of these events again. All
     columns are stored, since a view may filter by any of them. This happens before the model is written. If a run is killed
     in between, too many events are stored, which does no harm. -#}

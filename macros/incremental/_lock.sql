@@ -18,6 +18,7 @@
             ~ ' The table is correct. Run one at a time.'
         ) }}
     {%- endif -%}
+    {%- if left_over and run.properties.get('spark_cdc.quarantine') -%}{%- do spark_cdc._show_quarantine(run) -%}{%- endif -%}
     {%- for relation in left_over if '__cdc_run_' not in relation.identifier -%}{%- do spark_cdc._drop(relation) -%}{%- endfor -%}
 {%- endmacro -%}
 
@@ -25,7 +26,7 @@
     the model is a view, its table is among them, and the one before it, which somebody may still be reading. -#}
 {%- macro _named_in(properties) -%}
     {%- set named = [] -%}
-    {%- for name in ('raw', 'state', 'answers', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
+    {%- for name in ('raw', 'state', 'answers', 'quarantine', 'quarantine_before', 'stored_in', 'stored_in_before') if properties.get('spark_cdc.' ~ name) -%}
         {%- do named.append(properties['spark_cdc.' ~ name] | lower) -%}
     {%- endfor -%}
     {{ return(named) }}
@@ -44,7 +45,7 @@
     {%- for name in names if (name | lower).startswith(prefix | lower) -%}
         {%- do there.append(name | lower) -%}
         {%- set found = modules.re.fullmatch(
-            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|state|touched|keys|effects|increment)?_?([0-9]+)', name[prefix | length:] | lower
+            '(run|raw|replaced|missing|read|rows|groups|answers|added|decoded|reread|quarantine|state|touched|keys|effects|increment)?_?([0-9]+)', name[prefix | length:] | lower
         ) -%}
         {%- if found and name | lower not in kept and not (found[1] in ('raw', 'state') and found[2] > a_day_ago) -%}
             {%- do left_over.append(this.incorporate(path={'identifier': name}, type='table')) -%}

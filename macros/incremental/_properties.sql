@@ -36,6 +36,8 @@
         'spark_cdc.raw_is_partial': run.properties.get('spark_cdc.raw_is_partial', ''),
         'spark_cdc.state': run.properties.get('spark_cdc.state', ''),
         'spark_cdc.kept_by': run.get('kept_by', ''),
+        'spark_cdc.quarantine': run.properties.get('spark_cdc.quarantine', ''),
+        'spark_cdc.quarantine_before': run.properties.get('spark_cdc.quarantine_before', ''),
         'spark_cdc.answers': run.properties.get('spark_cdc.answers', ''),
         'spark_cdc.as_of': run.properties.get('spark_cdc.as_of', ''),
     } -%}

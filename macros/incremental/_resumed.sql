@@ -11,7 +11,8 @@
       sequences select: the cdc_sequence of each event that was parsed
       replaces  condition on `events` and `stored`: whether an event replaces the stored event with the same sequence
       reread    condition on a raw row of spec.kept: whether its entries in quarantine may change
-      entries   select: the present entries of the rows in spec.reread, from spec.decoded and from the old entries in spec.built
+      entries   select: the present entries of the rows in spec.reread, from spec.decoded and from the old entries in
+                spec.quarantined
 
     The last three are used only if the run continued from a state. spec.new_rows are the new raw rows as they were
     delivered; spec.relation has no repeated ones. -#}
@@ -22,9 +23,11 @@
     {%- set spec = spark_cdc._spec_of_stream(run, {'relation': all_rows, 'all_rows': all_rows}) -%}
     {%- do spark_cdc._read_stream(run, spec) -%}
     {%- set state = spark_cdc._write_state(run, spec) -%}
-    {%- do spark_cdc._store_all(
-        run, spark_cdc._decoded(run, spec.relation, {'decoded': spec.decoded}), dict(properties, **{'spark_cdc.state': state.identifier})
-    ) -%}
+    {%- set more = {'decoded': spec.decoded} -%}
+    {%- do properties.update({'spark_cdc.state': state.identifier}) -%}
+    {%- do properties.update(spark_cdc._write_quarantine(run, spark_cdc._decoded(run, spec.relation, more, 'quarantine'))) -%}
+    {%- do spark_cdc._store_all(run, spark_cdc._decoded(run, spec.relation, more), properties) -%}
+    {%- do spark_cdc._show_quarantine(run) -%}
     {%- do spark_cdc._drop(spec.decoded) -%}
 {%- endmacro -%}
 
@@ -62,7 +65,7 @@
     {%- set state = run.properties.get('spark_cdc.state') -%}
     {%- set state = this.incorporate(path={'identifier': state}, type='table') if state else none -%}
     {%- set spec = spark_cdc._spec_of_stream(run, {
-        'relation': added, 'state': state, 'built': run.target, 'kept': spark_cdc._raw_columns_of(run, run.raw),
+        'relation': added, 'state': state, 'quarantined': spark_cdc._stored_quarantine(run), 'kept': spark_cdc._raw_columns_of(run, run.raw),
         'new_rows': spark_cdc._raw_columns_of(run, run.to_decode), 'all_rows': spark_cdc._all_raw_rows(run),
     }) -%}
     {%- set goes_on = state is not none and not run.is_reread and spark_cdc._is_there(state)
@@ -77,32 +80,22 @@
     {%- endif -%}
     {%- set state_after = spark_cdc._write_state(run, spec) -%}
 
-    {%- set is_events = run.call.builds == 'events' -%}
-    {%- set made = spark_cdc._decoded(run, spec.relation, {'decoded': spec.decoded}) -%}
-    {%- if is_events -%}
-        {%- do run_query(
-            'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._resumed_events(run, spec, made, goes_on)
-        ) -%}
-        {%- do spark_cdc._keep_retracted_events(run, increment) -%}
-        {%- do spark_cdc._check_partitions(run, increment) -%}
-    {%- elif goes_on -%}
-        {%- do spark_cdc._reread_rows(run, spec) -%}
-        {%- do run_query(
-            'create table ' ~ increment ~ ' using parquet as\n'
-            ~ spark_cdc._difference_of_entries(run, spec.reread, run.resume(spec).entries)
-        ) -%}
-    {%- endif -%}
+    {%- set more = {'decoded': spec.decoded} -%}
+    {%- set made = spark_cdc._decoded(run, spec.relation, more) -%}
+    {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._resumed_events(run, spec, made, goes_on)) -%}
+    {%- if goes_on -%}{%- do spark_cdc._reread_rows(run, spec) -%}{%- endif -%}
+    {%- set noted = spark_cdc._write_quarantine(
+        run, spark_cdc._quarantine_after(run, spec.reread, run.resume(spec).entries) if goes_on
+            else spark_cdc._decoded(run, spec.relation, more, 'quarantine')
+    ) -%}
+    {%- do spark_cdc._keep_retracted_events(run, increment) -%}
+    {%- do spark_cdc._check_partitions(run, increment) -%}
 
     {#- until all is written no state is valid: if the run is killed, the next one decodes all rows -#}
     {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- do spark_cdc._store_properties(run, {'spark_cdc.state': ''}) -%}
-    {%- if is_events -%}
-        {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], none, spark_cdc._range_of_increment(increment)) -%}
-    {%- elif goes_on -%}
-        {%- do spark_cdc._store_increment(run, increment, ['raw'], none, is_unique=false) -%}
-    {%- else -%}
-        {%- do spark_cdc._store_all(run, made, {}) -%}
-    {%- endif -%}
+    {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, spark_cdc._range_of_increment(increment)) -%}
+    {%- do spark_cdc._show_quarantine(run) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._store_properties(
         run, dict(dict({'spark_cdc.state': state_after.identifier}, **(run.get('watermark') or {})), **spark_cdc._property_of_run(run))

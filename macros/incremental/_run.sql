@@ -49,7 +49,7 @@
     {%- if run.call.builds == 'raw_log' -%}
         {{ return(not run.is_full and not run.properties.get('spark_cdc.raw_is_partial')) }}
     {%- endif -%}
-    {{ return(run.call.builds not in ('events', 'quarantine') or (not run.is_full and run.properties.get('spark_cdc.read'))) }}
+    {{ return(run.call.builds != 'events' or (not run.is_full and run.properties.get('spark_cdc.read'))) }}
 {%- endmacro -%}
 
 {#- The model as the run before left it: its `relation`, or none, and its `properties`. For a model of this package dbt's own list of

@@ -10,7 +10,7 @@
 {#- These properties for the model: its own runs, and runs of models built on it, filter by these columns. -#}
 {%- macro _statistics_of_model(run) -%}
     {%- set call = run.call -%}
-    {%- if not run.format.has_ranges or call.builds == 'quarantine' -%}
+    {%- if not run.format.has_ranges -%}
         {{ return({}) }}
     {%- endif -%}
     {%- set asked, others = {

@@ -45,10 +45,9 @@ as
 {%- endmacro -%}
 
 {#- Changes the model by `increment`, a table of rows. They replace the rows with the same `identity`; with cdc_is_removed
-    they only remove them. Without `is_unique` several rows may have one identity: all of them are removed, then the others
-    are added. `changed` are the properties to change, or none. `prune` is a condition that holds for all rows of the model
-    that the increment can replace. -#}
-{%- macro _store_increment(run, increment, identity, changed, prune=none, is_unique=true) -%}
+    they only remove them. `changed` are the properties to change, or none. `prune` is a condition that holds for all rows of
+    the model that the increment can replace. -#}
+{%- macro _store_increment(run, increment, identity, changed, prune=none) -%}
     {%- set names, same = [], [] -%}
     {%- for column in spark_cdc._described(run.target) -%}{%- do names.append(spark_cdc._quote(column)) -%}{%- endfor -%}
     {%- for name in identity -%}
@@ -61,7 +60,7 @@ as
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- else -%}
         {%- do spark_cdc._of_format(run.file_format, 'store_increment')(
-            run, increment, names, same | join(' and '), changed, prune, is_unique
+            run, increment, names, same | join(' and '), changed, prune
         ) -%}
     {%- endif -%}
     {%- set outdated = [] -%}

@@ -1,5 +1,4 @@
-{#- The materialization of models whose body is one call of `raw_log`, of a decoder, of `quarantine`, of `current_state` or of
-    `history`. Its documentation is in _macros.yml. What a run does is in _write_log.sql, _decoded.sql and _applied.sql, and how
+{#- The materialization of models whose body is one call of `raw_log`, of a decoder, of `current_state` or of `history`. Its documentation is in _macros.yml. What a run does is in _write_log.sql, _decoded.sql and _applied.sql, and how
     it writes is in _storage.sql and the folder storage. -#}
 {%- materialization cdc_incremental, adapter='spark' -%}
     {%- set call = spark_cdc._declared_call() -%}
@@ -8,7 +7,7 @@
 
     {%- if call.builds == 'raw_log' -%}
         {%- do spark_cdc._run_raw_log(run) -%}
-    {%- elif call.builds in ('events', 'quarantine') -%}
+    {%- elif call.builds == 'events' -%}
         {%- do spark_cdc._run_decoded(run) -%}
     {%- else -%}
         {%- do spark_cdc._run_applied(run) -%}
@@ -35,7 +34,7 @@
     {%- if declared | length != 1 or not spark_cdc._is_but_for_comments(sql, declared[0].select | trim) -%}
         {{ spark_cdc._stop(
             'cdc_incremental', 'the body of ' ~ model.name ~ ' is not exactly one call of such a macro',
-            'one call of raw_log, of a decoder, of quarantine, of current_state or of history, with only comments before and after it',
+            'one call of raw_log, of a decoder, of current_state or of history, with only comments before and after it',
             "{{ spark_cdc.current_state(ref('orders__changes'), key=['order_id']) }}"
         ) }}
     {%- endif -%}

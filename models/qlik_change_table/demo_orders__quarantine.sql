@@ -1,3 +1,3 @@
-{{ config(enabled=project_name == 'spark_cdc', materialized='cdc_incremental') -}}
+{{ config(enabled=project_name == 'spark_cdc', materialized='view') -}}
 
 {{ spark_cdc.quarantine(of=ref('demo_orders__changes')) }}

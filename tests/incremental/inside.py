@@ -33,8 +33,8 @@ def stored_in(place: Place, model: str) -> str:
 
 
 def files_of_quarantine(place: Place) -> str:
-    """The table with the rows of the model `bad`: another one after each run that writes it."""
-    return stored_in(place, "bad")
+    """The table with the quarantine of the model `changes`: another one after each run."""
+    return properties(place, "changes")["spark_cdc.quarantine"]
 
 
 def raw_rows(place: Place, model: str) -> str:

@@ -95,12 +95,6 @@ def decoded(raw: str = "raw", columns: str = "{'id': 'bigint', 'note': 'string'}
     return f"{{{{ {call} }}}}"
 
 
-def quarantined(changes: str) -> str:
-    """The body of a model of quarantined rows, from the body of a model of change events."""
-    decoder = changes.split("spark_cdc.")[1].split("(")[0]
-    return changes.replace(f"spark_cdc.{decoder}(", f"spark_cdc.quarantine('{decoder}', ")
-
-
 def applied(macro: str, changes: str = "changes", key: str = "id") -> str:
     """The body of a model of current state or history."""
     return f"{{{{ spark_cdc.{macro}(ref('{changes}'), key=['{key}']) }}}}"
@@ -116,6 +110,11 @@ def config(**settings: Any) -> str:
 
 
 VIEW = config(materialized="view")
+
+
+def quarantined(changes: str = "changes") -> str:
+    """The body of a view of what a model of change events has in quarantine."""
+    return f"{VIEW}{{{{ spark_cdc.quarantine(of=ref('{changes}')) }}}}"
 
 
 def _sql(value: str | int | None) -> str:

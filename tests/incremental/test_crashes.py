@@ -106,7 +106,7 @@ def test_killed_in_a_statement(tmp_path: Path) -> None:
             written.columns,
             "qlik_change_table",
             kinds=("changes", "current", "quarantine"),
-            logs={"quarantine": "stored"},
+            logs={"changes": "stored"},
         )
         first, second, third = batches(written.rows, rng, 3)
         landing.begin("parquet")

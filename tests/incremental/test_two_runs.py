@@ -112,19 +112,21 @@ READ_AMID = Scenario(
     ),
 )
 
-BAD = quarantined(decoded())
+ADDED = decoded()
 
 
 def added_amid(point: str) -> Plan:
     """The last statement of a run without a lock adds the bad row that this run has found."""
     return lambda place: {
         "after": point,
-        "statements": [inside.add_rows_found(f"{{schema}}.{inside.raw_rows(place, 'bad')}")],
+        "statements": [inside.add_rows_found(f"{{schema}}.{inside.raw_rows(place, 'changes')}")],
     }
 
 
 def rows_read(place: Place) -> int:
-    return int(place.sql(f"select count(*) from {{schema}}.{inside.raw_rows(place, 'bad')}")[0][0])
+    return int(
+        place.sql(f"select count(*) from {{schema}}.{inside.raw_rows(place, 'changes')}")[0][0]
+    )
 
 
 def added_twice(name: str, body: str, is_killed: bool, point: str) -> Scenario:
@@ -132,29 +134,29 @@ def added_twice(name: str, body: str, is_killed: bool, point: str) -> Scenario:
     row = land("raw", (20, "?", 2, "bad", "a", 1))
     return Scenario(
         name,
-        models={"bad": BAD},
+        models={"changes": ADDED, "bad": quarantined()},
         steps=(
             Step(land=FIRST),
             Step(
                 land=(row,),
-                run=("bad",) if is_killed else (),
-                meanwhile={"bad": {"killed": inside.KEEPS_ROWS}},
-                fails={"bad": "killed"},
+                run=("changes",) if is_killed else (),
+                meanwhile={"changes": {"killed": inside.KEEPS_ROWS}},
+                fails={"changes": "killed"},
             ),
             Step(
-                models={"bad": body},
-                meanwhile={"bad": added_amid(point)},
-                fails={"bad": "was written while this run worked"},
+                models={"changes": body},
+                meanwhile={"changes": added_amid(point)},
+                fails={"changes": "was written while this run worked"},
             ),
             Step(rows={"select count(*) from {schema}.bad": [(1,)]}, look=rows_read),
         ),
     )
 
 
-SPARSE = BAD.replace("key=", "qlik_sparse_updates=true, key=")
+SPARSE = ADDED.replace("key=", "qlik_sparse_updates=true, key=")
 ADDED_TWICE = (
-    added_twice("added_after_kill", BAD, True, inside.NEW_ROWS_COPIED),
-    added_twice("added_late", BAD, False, inside.DIFFERENCE_KNOWN),
+    added_twice("added_after_kill", ADDED, True, inside.NEW_ROWS_COPIED),
+    added_twice("added_late", ADDED, False, inside.DIFFERENCE_KNOWN),
     added_twice("added_to_another_call", SPARSE, True, inside.NEW_ROWS_COPIED),
 )
 

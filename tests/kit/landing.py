@@ -18,7 +18,7 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
 MODELS = {
     "changes": "spark_cdc.{decoder}({raw}, {arguments})",
-    "quarantine": "spark_cdc.quarantine('{decoder}', {raw}, {arguments})",
+    "quarantine": "spark_cdc.quarantine(of={changes})",
     "current": "spark_cdc.current_state({changes}, key={key})",
     "with_deleted": "spark_cdc.current_state({changes}, key={key}, keep_deleted=true)",
     "history": "spark_cdc.history({changes}, key={key})",
@@ -113,6 +113,8 @@ class Landing:
                     decoder=decoder,
                     arguments=given,
                 )
+                if kind == "quarantine" and not suffix:
+                    settings = "materialized='view'"
                 (self.home / "models" / f"{name}_{kind}{suffix}.sql").write_text(
                     f"{{{{ config({settings}) }}}}\n{{{{ {text} }}}}\n"
                 )

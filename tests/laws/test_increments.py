@@ -31,9 +31,9 @@ KINDS = {
     "delta": (("changes", "quarantine", "current", "history"), ("changes", "quarantine")),
 }
 
-# Which models read a raw log of their relation; the others keep raw rows of their own. Decoders
-# take turns: a log that keeps its rows, or a view over a landing that keeps them.
-LOGS = {"parquet": "quarantine", "iceberg": "changes", "delta": "changes"}
+# Decoders take turns: change events read a raw log that keeps its rows, a view over a landing that
+# keeps them, or they keep raw rows themselves.
+LOGS = ("stored", "view", None)
 
 # The regular maintenance of docs/operations.md.
 UPKEEP = {"parquet": (), "iceberg": upkeep("call"), "delta": upkeep("optimize", "vacuum")}
@@ -70,7 +70,7 @@ def run_in_batches(warehouse: Warehouse, home: Path, is_one: bool = False) -> No
     if is_one:
         deliveries = {narrowest: deliveries[narrowest]}
     for turn, (decoder, one) in enumerate(deliveries.items()):
-        log = ("stored", "view")[(turn + (warehouse.table_format == "iceberg")) % 2]
+        log = LOGS[(turn + list(KINDS).index(warehouse.table_format)) % len(LOGS)]
         landing.add(
             decoder,
             one.table,
@@ -80,7 +80,7 @@ def run_in_batches(warehouse: Warehouse, home: Path, is_one: bool = False) -> No
             kinds=KINDS[warehouse.table_format][decoder != narrowest],
             watermarks=one.watermarks,
             more={name: columns for name, columns in one.columns.items() if name != "raw"},
-            logs={} if one.own_log else {LOGS[warehouse.table_format]: log},
+            logs={"changes": log} if log and not one.own_log else {},
             inputs=one.inputs,
             now=decoder == narrowest,
             own_log=one.own_log,

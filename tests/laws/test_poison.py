@@ -265,9 +265,11 @@ def deliver(home: Path, decoder: str, blocks: Blocks, is_timed: bool) -> Callabl
             is_grown = relation_name == "grown"
             how = "cdc_incremental" if is_grown else "table"
             name = f"{decoder}__{relation_name}_{kind}"
+            body = CALLS[kind].format(decoder=decoder, call=call)
+            if is_grown and kind == "quarantine":
+                how, body = "view", f"spark_cdc.quarantine(of=ref('{decoder}__grown_changes'))"
             (home / "models" / f"{name}.sql").write_text(
-                f"{{{{ config(materialized='{how}') }}}}\n{before}"
-                f"{{{{ {CALLS[kind].format(decoder=decoder, call=call)} }}}}\n"
+                f"{{{{ config(materialized='{how}') }}}}\n{before}{{{{ {body} }}}}\n"
             )
             # the good rows first: then nothing is slow only because it is the first of its kind
             before = f"-- depends_on: {{{{ ref('{name}') }}}}\n" if not is_grown else before

@@ -87,11 +87,11 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _delta_store_increment(run, increment, names, same, changed, prune, is_unique) -%}
+{%- macro _delta_store_increment(run, increment, names, same, changed, prune) -%}
     {%- if run.call.builds == 'events' -%}
         {%- do spark_cdc._allow_deletion_vectors(run, increment) -%}
     {%- endif -%}
-    {%- do spark_cdc._merge(run, increment, names, same, prune, is_unique) -%}
+    {%- do spark_cdc._merge(run, increment, names, same, prune) -%}
 {%- endmacro -%}
 
 {#- A model of change events gets deletion vectors with the first run that replaces an event. If a table can have them, Delta

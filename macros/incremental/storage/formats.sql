@@ -21,7 +21,7 @@
       version(relation)                     the version of a table
       was_written(relation, version)        whether the rows of a table changed after a version; maintenance does not change rows
       store_all(run, sql, properties)       builds the model from a select
-      store_increment(run, increment, names, same, changed, prune, is_unique)
+      store_increment(run, increment, names, same, changed, prune)
                                             changes the model, see `_store_increment`; `names` are its columns, quoted, and
                                             `same` is the condition that two rows have one identity
       append_raw_rows(run, names, new_rows) adds the rows of a select to the stored raw rows

@@ -14,19 +14,17 @@
 
 {#- Stops for columns with a collation. -#}
 {%- macro _iceberg_check(call) -%}
-    {%- if call.builds != 'quarantine' -%}
-        {%- set collated = [] -%}
-        {%- for name, data_type in (call.spec.columns if call.spec else call.table.collated).items() if ' collate ' in data_type | lower -%}
-            {%- do collated.append(name) -%}
-        {%- endfor -%}
-        {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
-            {{ spark_cdc._stop(
-                'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation',
-                'text without a collation, since Iceberg has no collations: cast it in a view over the relation that the model reads',
-                'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
-            ) }}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- set collated = [] -%}
+    {%- for name, data_type in (call.spec.columns if call.spec else call.table.collated).items() if ' collate ' in data_type | lower -%}
+        {%- do collated.append(name) -%}
+    {%- endfor -%}
+    {%- for name in collated + (call.table.key if call.table and call.table.key_is_collated else []) -%}
+        {{ spark_cdc._stop(
+            'cdc_incremental', 'file_format is iceberg, and the column ' ~ name ~ ' has a collation',
+            'text without a collation, since Iceberg has no collations: cast it in a view over the relation that the model reads',
+            'create view … as select * except (' ~ name ~ '), cast(' ~ name ~ ' as string) as ' ~ name ~ ' from …'
+        ) }}
+    {%- endfor -%}
 {%- endmacro -%}
 
 {%- macro _iceberg_replaces(existing) -%}
@@ -111,8 +109,8 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _iceberg_store_increment(run, increment, names, same, changed, prune, is_unique) -%}
-    {%- do spark_cdc._merge(run, increment, names, same, prune, is_unique) -%}
+{%- macro _iceberg_store_increment(run, increment, names, same, changed, prune) -%}
+    {%- do spark_cdc._merge(run, increment, names, same, prune) -%}
 {%- endmacro -%}
 
 {%- macro _iceberg_append_raw_rows(run, names, new_rows) -%}

@@ -44,6 +44,10 @@
             'create view ' ~ run.target ~ ' tblproperties (' ~ spark_cdc._property_list(ours) ~ ') as\nselect * from '
             ~ this.incorporate(path={'identifier': ours['spark_cdc.stored_in']})
         ) -%}
+        {%- if ours.get('spark_cdc.quarantine') -%}
+            {%- do spark_cdc._drop(spark_cdc._side_table('quarantine')) -%}
+            {%- do spark_cdc._show_quarantine(run) -%}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -85,7 +89,7 @@
     {%- do spark_cdc._store_version(run, sql, properties, is_all=true) -%}
 {%- endmacro -%}
 
-{%- macro _parquet_store_increment(run, increment, names, same, changed, prune, is_unique) -%}
+{%- macro _parquet_store_increment(run, increment, names, same, changed, prune) -%}
     {%- set columns = names | join(', ') -%}
     {%- set stored = this.incorporate(path={'identifier': run.properties['spark_cdc.stored_in']}) -%}
     {%- set sql -%}

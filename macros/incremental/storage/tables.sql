@@ -9,7 +9,7 @@
 {%- endmacro -%}
 
 {#- Changes the model by an increment; the arguments are those of `store_increment`. -#}
-{%- macro _merge(run, increment, names, same, prune, is_unique) -%}
+{%- macro _merge(run, increment, names, same, prune) -%}
     {%- set values = [] -%}
     {%- for name in names -%}{%- do values.append('stored.' ~ name ~ ' = increment.' ~ name) -%}{%- endfor -%}
     {%- if run.call.builds == 'current_state' -%}
@@ -18,11 +18,9 @@
     {%- call statement('main') -%}
 merge into {{ run.target }} as stored
 using {{ increment }} as increment
-    on {{ same }}{{ ' and ' ~ prune if prune }}{{ ' and increment.cdc_is_removed' if not is_unique }}
+    on {{ same }}{{ ' and ' ~ prune if prune }}
 when matched and increment.cdc_is_removed then delete
-        {%- if is_unique %}
 when matched then update set {{ values | join(', ') }}
-        {%- endif %}
 when not matched and not increment.cdc_is_removed
     then insert ({{ names | join(', ') }}) values (increment.{{ names | join(', increment.') }})
     {%- endcall -%}

@@ -34,7 +34,7 @@ def sql_files(table: Table) -> dict[PurePosixPath, str]:
         "__changes": (usual, decoder_call(table)),
         "": (usual, call("spark_cdc.current_state", of_changes, key)),
         "__history": (usual, call("spark_cdc.history", of_changes, key)),
-        "__quarantine": (usual, call("spark_cdc.quarantine", [], of)),
+        "__quarantine": (quarantine_config(table), call("spark_cdc.quarantine", [], of)),
         "__counts": (counts_config(table), call("spark_cdc.raw_counts", [], of)),
     }
     endings = ["__changes", *(BUILDS[one] for one in builds_of(table))]
@@ -53,6 +53,13 @@ def decoder_call(table: Table) -> str:
     if table.is_declared:
         named["columns"] = {name: column.type for name, column in table.columns.items()}
     return call(f"spark_cdc.{source.decoder}", [rows_of(table)], {**named, **values})
+
+
+def quarantine_config(table: Table) -> str:
+    """Write the config of quarantine. Incremental change events store it, and it is a view."""
+    source = table.source
+    is_stored = source.materialized == "cdc_incremental"
+    return config(source, "view" if is_stored else source.materialized)
 
 
 def counts_config(table: Table) -> str:

@@ -108,7 +108,7 @@ def scenario(name: str, tables: Tables, runs: Runs) -> Scenario:
     steps.append(Step(full_refresh=True, rows=expected(whole, tables.options)))
     return Scenario(
         name,
-        models={"changes": tables.model, "quarantine": quarantined(tables.model)},
+        models={"changes": tables.model, "quarantine": quarantined()},
         steps=steps,
         raw=tuple(tables.columns),
         setup=tables.setup,
@@ -240,7 +240,7 @@ _MODEL = (
 _FIRST, _SECOND = datetime(2024, 1, 1), datetime(2024, 1, 2)
 TEXTS = Scenario(
     "texts",
-    models={"changes": _MODEL, "quarantine": quarantined(_MODEL)},
+    models={"changes": _MODEL, "quarantine": quarantined()},
     raw=("capture", "unit_of_work"),
     setup=(
         "drop table {schema}.capture",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incremental import inside
-from incremental.scenario import CURRENT, VIEW, Scenario, Step, config, land
+from incremental.scenario import CURRENT, VIEW, Scenario, Step, config, land, quarantined
 
 _EVENTS = "select id, note from {schema}.changes order by id"
 _REFUSED = (
@@ -43,7 +43,7 @@ LOOKED_UP = Scenario(
     ),
     models={
         "changes": _answered(),
-        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "bad": quarantined(),
         "current": CURRENT,
     },
     steps=(
@@ -121,7 +121,7 @@ CONFLICTS = Scenario(
     setup=_BASE,
     models={
         "changes": _answered(),
-        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "bad": quarantined(),
         "current": CURRENT,
     },
     steps=(
@@ -200,7 +200,7 @@ WITHOUT_DEPENDENCIES = Scenario(
     setup=_BASE,
     models={
         "changes": _NUMBERED,
-        "bad": "{{ spark_cdc.quarantine('steps.numbered', source('landing', 'raw')) }}",
+        "bad": quarantined(),
         "passed_on": VIEW + "select * from {{ ref('changes') }}",
         "current": CURRENT.replace("changes", "passed_on"),
         "asked": "{{ steps.numbered(source('landing', 'raw'), source('landing', 'base')) }}",
@@ -260,7 +260,7 @@ TWO_INPUTS = Scenario(
     ),
     models={
         "changes": _noted(),
-        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "bad": quarantined(),
         "current": CURRENT,
     },
     steps=(
@@ -336,7 +336,7 @@ WITH_LOOK_UP = Scenario(
     setup=_BASE,
     models={
         "changes": "{{ steps.described(source('landing', 'raw'), source('landing', 'base')) }}",
-        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "bad": quarantined(),
     },
     steps=(
         Step(

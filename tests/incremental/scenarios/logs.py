@@ -31,7 +31,7 @@ def on(log: str, body: str) -> str:
 
 
 CHANGES = on("log", decoded())
-MODELS = {"log": LOG, "changes": CHANGES, "bad": quarantined(CHANGES), "current": CURRENT}
+MODELS = {"log": LOG, "changes": CHANGES, "bad": quarantined(), "current": CURRENT}
 
 # Rows leave the landing after the raw log has them. Columns come, and become wider.
 SHARED = Scenario(
@@ -124,7 +124,7 @@ ROUTED = Scenario(
 # batch may come.
 KEPT_LANDING = Scenario(
     "kept_landing",
-    models={"log": BATCHES, "changes": CHANGES, "bad": quarantined(CHANGES)},
+    models={"log": BATCHES, "changes": CHANGES, "bad": quarantined()},
     steps=(
         Step(rows={"changes": []}),
         Step(land=(land("raw", *FIRST),), rows={"changes": [(1, "first")], BAD: [(1,)]}),

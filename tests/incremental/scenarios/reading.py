@@ -15,6 +15,7 @@ from incremental.scenario import (
     config,
     decoded,
     land,
+    quarantined,
 )
 
 
@@ -218,7 +219,7 @@ QUARANTINE_OF = Scenario(
     models={
         "seen": VIEW + "select * from {{ source('landing', 'raw') }}",
         "changes": decoded().replace("source('landing', 'raw')", "ref('seen')"),
-        "bad": "{{ spark_cdc.quarantine(of=ref('changes')) }}",
+        "bad": quarantined(),
         "counts": config(materialized="table") + "{{ spark_cdc.raw_counts(of=ref('changes')) }}",
     },
     steps=(

@@ -13,6 +13,7 @@ from incremental.scenario import (
     config,
     decoded,
     land,
+    quarantined,
 )
 
 # Spark would store NULL for the empty text, and a run would not find the row again.
@@ -83,7 +84,7 @@ PROMISES = Scenario(
         "commented": "-- owner: 'us\n\n/* a /* b */ -- \n; */--\n"
         + decoded()
         + "-- {{ this }}\n/* c */",
-        "commented_bad": "{{ spark_cdc.quarantine(of=ref('commented')) }} -- the end",
+        "commented_bad": quarantined("commented") + " -- the end",
         "commented_out": "-- " + decoded(),
         "half_commented": decoded() + "\n/* a /* b */",
         "after_comment": decoded() + "\n-- a\nlimit 1",

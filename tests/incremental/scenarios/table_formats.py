@@ -62,7 +62,9 @@ def small_integers() -> Scenario:
 
 
 def _rows_read(place: Place) -> int:
-    return int(place.sql(f"select count(*) from {{schema}}.{inside.raw_rows(place, 'bad')}")[0][0])
+    return int(
+        place.sql(f"select count(*) from {{schema}}.{inside.raw_rows(place, 'changes')}")[0][0]
+    )
 
 
 def bad_row_with(tags: str) -> str:
@@ -77,7 +79,7 @@ def bad_row_with(tags: str) -> str:
 # server has its own zone; in the last step the session has another one.
 MORE_COLUMNS = Scenario(
     "more_columns",
-    models={"bad": quarantined(decoded())},
+    models={"changes": decoded(), "bad": quarantined()},
     steps=(
         Step(land=(*FIRST, land("raw", (20, "?", 2, "bad", "a", 1)))),
         Step(

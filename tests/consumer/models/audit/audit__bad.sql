@@ -1,2 +1,2 @@
-{{ config(materialized='cdc_incremental') }}
+{{ config(materialized='view') }}
 {{ spark_cdc.quarantine(of=ref('audit__changes')) }}
