@@ -10,18 +10,23 @@
         'snapshot': 'a snapshot, which sees at most one change of each key in a run, and misses changes between runs',
         'ephemeral': 'ephemeral: it has no relation that other models could read or ask for its columns',
     } -%}
+    {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view" -%}
+    {%- set example = "{{ config(materialized='cdc_incremental') }}" -%}
+    {%- if call.builds == 'quarantine' -%}
+        {%- do wrong.update({'cdc_incremental': 'cdc_incremental: the runs of the model of change events store its quarantine'}) -%}
+        {%- set accepted, example = 'a view of what these runs store; or a table', "{{ config(materialized='view') }}" -%}
+    {%- endif -%}
     {%- if materialized not in wrong -%}
         {%- if materialized == 'view' and call.builds in ('current_state', 'history') -%}{%- do spark_cdc._warn_of_views(call) -%}{%- endif -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set accepted = "materialized='cdc_incremental', which works on new rows only; table; or view" -%}
     {%- if call.builds == 'raw_log' -%}
         {%- set accepted = "materialized='cdc_incremental', which keeps the rows; or a view with batch" -%}
-    {%- elif materialized == 'snapshot' -%}
+    {%- elif materialized == 'snapshot' and call.builds != 'quarantine' -%}
         {%- set accepted = 'a model of history, which has every version, with ' ~ accepted -%}
     {%- endif -%}
     {%- set me = spark_cdc._macro_of_call(call) -%}
-    {%- set problem = [me, model.name ~ ' is ' ~ wrong[materialized], accepted, "{{ config(materialized='cdc_incremental') }}"] -%}
+    {%- set problem = [me, model.name ~ ' is ' ~ wrong[materialized], accepted, example] -%}
     {%- do spark_cdc._stop_materialized(problem) -%}
 {%- endmacro -%}
 

@@ -3,12 +3,7 @@
     {%- if not execute -%}{{ return('') }}{%- endif -%}
     {%- if spark_cdc._call_is_untold(relation, kwargs.get('of')) -%}{{ return(spark_cdc._untold(kwargs.get('of', relation))) }}{%- endif -%}
     {%- set call = spark_cdc._call_for('quarantine', decoder, relation, *varargs, **kwargs) -%}
-    {%- if model is defined and (model.config or {}).materialized == 'cdc_incremental' -%}
-        {%- do spark_cdc._stop_materialized([
-            'quarantine', model.name ~ ' is cdc_incremental; runs of the model of change events store its quarantine',
-            'a view of what they have stored', "{{ config(materialized='view') }}{{ spark_cdc.quarantine(of=ref('orders__changes')) }}"
-        ]) -%}
-    {%- endif -%}
+    {%- do spark_cdc._check_materialized(call) -%}
     {%- if kwargs.get('of') is not none and spark_cdc._node_of(kwargs.of).config.materialized == 'cdc_incremental' -%}
         {{ return('select\n    cdc_source,\n    reason,\n    detail,\n    raw\nfrom ' ~ spark_cdc._side_table('quarantine', of=kwargs.of)) }}
     {%- endif -%}
