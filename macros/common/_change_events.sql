@@ -50,7 +50,7 @@
     } -%}
     {%- set values = dict({'cdc_source': spark_cdc._literal(me)}, **dict(values, cdc_batch=spark_cdc._literal(spec.batch))) -%}
     {%- set outcome = dict(spark_cdc._outcome_by_default(spec, values), **values) -%}
-    {%- if spec.builds in ('quarantine', 'raw_counts') -%}{{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}{%- endif -%}
+    {%- if spec.builds != 'events' -%}{{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}{%- endif -%}
 select
     {%- for name, data_type in spark_cdc._event_columns().items() %}
     {%- set value = values.get(name) or unknown.get(name, 'cast(null as ' ~ data_type ~ ')') %}

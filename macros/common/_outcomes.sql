@@ -38,7 +38,7 @@ from {{ relation }}
 
 {#- The same after a select of events, for rows that are no events; nothing where events are asked for. -#}
 {%- macro _and_outcomes(spec, values, relation, condition=none) -%}
-    {%- if spec.builds in ('quarantine', 'raw_counts') %}
+    {%- if spec.builds != 'events' %}
 
 union all
 {{ spark_cdc._select_outcomes(spec, values, relation) }}

@@ -74,11 +74,6 @@ def test_every_decoder_of_the_package_is_known() -> None:
         (f"{ERP}, arguments: {{full_load: 7}}}}", "line 2: full_load is no name of a table"),
         (f"{ERP}, table_settings: {{a: {{keys: [b]}}}}}}", "line 2: keys is not known; known are"),
         (f"{ERP}, table_settings: {{a: {{columns: {{b: 7}}}}}}}}", "the type of b is no text"),
-        (
-            "sources:\n- {name: a, schema: b, decoder: gbase_capture, relation: c,\n"
-            "   materialized: view}",
-            "line 3: the models of gbase_capture cannot be views",
-        ),
     ],
 )
 def test_errors_name_the_place_and_an_example(tmp_path: Path, text: str, said: str) -> None:

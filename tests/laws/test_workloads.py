@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -545,6 +546,23 @@ def project(
 def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) -> None:
     wrong = wrong_tables(project, warehouse)
     assert not wrong, "\n".join(wrong)
+
+
+def test_raw_rows_that_a_decoder_loses_are_noticed(warehouse: Warehouse, project: Project) -> None:
+    """Raw rows are counted where they land, and not where they are decoded."""
+    for format_ in every_format():
+        named = (one.name for one in format_.cases(SEED))
+        name = next((one for one in named if f"{one}_counts" in project.expected), None)
+        if name is None:
+            continue
+        compiled = project.home / f"target/compiled/workloads/models/{name}_counts.sql"
+        counted, decoded = compiled.read_text().split("\nfrom (\n", 1)
+        ((landed,),) = warehouse.sql(f"select count(*) from {SCHEMA}.{name}__raw")
+        half = f"(select * from {SCHEMA}.{name}__raw limit {landed // 2})"
+        loses = re.sub(rf"\S*{name}__raw\b`?", half, decoded)
+        assert loses != decoded, name
+        ((raw_rows, *kinds),) = warehouse.sql(f"{counted}\nfrom (\n{loses}")
+        assert raw_rows > sum(kinds), name
 
 
 def test_generic_tests_pass_on_right_tables_only(warehouse: Warehouse, project: Project) -> None:

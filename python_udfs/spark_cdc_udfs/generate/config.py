@@ -155,9 +155,6 @@ class Reader:
         if read["decoder"] == "qlik_messages" and "metadata" not in read.get("arguments", {}):
             what = "qlik_messages needs the relation with the metadata messages"
             self._fail((*way, "arguments"), what, "metadata")
-        if read["decoder"] == "gbase_capture" and materialized == "view":
-            what = "the models of gbase_capture cannot be views: they call Python functions"
-            self._fail((*way, "materialized"), what, "materialized")
         if "batch" in read and materialized != MATERIALIZED[0]:
             self._fail((*way, "batch"), "batch is only for cdc_incremental", "materialized")
         if "batch" in read and "raw_watermark" in read:

@@ -17,7 +17,6 @@ class Decoder:
     is_listed: bool = False  # its tables are those in table_settings
     needs: tuple[str, ...] = ()  # arguments without which it cannot be called
     inputs: tuple[str, ...] = ()  # arguments that are raw rows as well
-    is_sql: bool = True  # whether it never calls a Python function
     is_read_once: bool = False  # its raw log has messages that have been read for all tables
     metadata: str = ""  # the type of cdc_metadata, if it does not depend on the relation
 
@@ -40,7 +39,6 @@ DECODERS = {
         arguments=("metadata", "before_image"),
         is_shared=True,
         needs=("metadata",),
-        is_sql=False,
         is_read_once=True,
         metadata=_QLIK_METADATA,
     ),
@@ -67,7 +65,6 @@ DECODERS = {
         is_shared=True,
         is_listed=True,
         needs=("table_id",),
-        is_sql=False,
         metadata="struct<capture_id: string, table_id: int, user_id: int, began_at: timestamp>",
     ),
 }

@@ -35,7 +35,7 @@ def sql_files(table: Table) -> dict[PurePosixPath, str]:
         "": (usual, call("spark_cdc.current_state", of_changes, key)),
         "__history": (usual, call("spark_cdc.history", of_changes, key)),
         "__quarantine": (quarantine_config(table), call("spark_cdc.quarantine", [], of)),
-        "__counts": (counts_config(table), call("spark_cdc.raw_counts", [], of)),
+        "__counts": (config(source, "view"), call("spark_cdc.raw_counts", [], of)),
     }
     endings = ["__changes", *(BUILDS[one] for one in builds_of(table))]
     files = {f"{name}{ending}": "\n\n".join(calls[ending]) + "\n" for ending in endings}
@@ -60,10 +60,3 @@ def quarantine_config(table: Table) -> str:
     source = table.source
     is_stored = source.materialized == "cdc_incremental"
     return config(source, "view" if is_stored else source.materialized)
-
-
-def counts_config(table: Table) -> str:
-    """Write the config of counts. A view is only asked when somebody looks at it."""
-    source = table.source
-    is_view = source.materialized == "view" or source.kind.is_sql
-    return config(source, "view" if is_view else "table")
