@@ -52,8 +52,7 @@
     {%- set table = call.table -%}
     {%- set affected_keys = spark_cdc._side_table('keys_' ~ run.suffix) -%}
     {%- set effects = spark_cdc._side_table('effects_' ~ run.suffix) -%}
-    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
-    {%- set columns = spark_cdc._described(run.target) -%}
+    {%- set columns = spark_cdc._columns_of_target(run) -%}
     {%- do spark_cdc._note_version(run, run.target) -%}
     {%- do run_query('create table ' ~ affected_keys ~ ' using parquet as\n' ~ spark_cdc._affected_keys(run, events)) -%}
     {%- set first = run_query('select min(cdc_from) from ' ~ affected_keys).rows[0][0] or '' -%}
@@ -87,13 +86,10 @@ where cdc_stored is not null
     {#- a deleted key stays as it is if the new events do not change it -#}
     {%- set goes = "existing.cdc_from = '' or not existing.cdc_is_deleted" if call.keep_deleted else 'true' -%}
     {%- set identity = table.key + (['cdc_valid_from_sequence'] if call.builds == 'history' else []) -%}
-    {%- do run_query(
-        'create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._difference(existing, made, identity, columns, goes)
-    ) -%}
-    {%- do spark_cdc._store_increment(run, increment, identity, done, prune) -%}
+    {%- do spark_cdc._write_increment(run, spark_cdc._difference(existing, made, identity, columns, goes)) -%}
+    {%- do spark_cdc._store_increment(run, identity, done, prune) -%}
     {%- do spark_cdc._drop(affected_keys) -%}
     {%- do spark_cdc._drop(effects) -%}
-    {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}
 
 {%- macro _same_key(left, right, key) -%}

@@ -101,13 +101,14 @@
 {%- endmacro -%}
 
 {#- Stops if a text column that partitions the model has '' in `relation`, and Spark stores NULL in its place: a later run would
-    not find the row again. If `made_of` is given, the relation holds the stored result of that select. -#}
-{%- macro _check_partitions(run, relation, made_of=none) -%}
+    not find the row again. If `made_of` is given, the relation holds the stored result of that select. `columns` are those of the
+    relation, if they are known. -#}
+{%- macro _check_partitions(run, relation, made_of=none, columns=none) -%}
     {%- set given = config.get('partition_by') or [] -%}
     {%- set partitioned_by = [given] if given is string else given -%}
     {%- set may_be_stored_so = partitioned_by and not run.format.keeps_empty_text -%}
     {%- set computed = (run.call.spec or {}).get('computed') or {} -%}
-    {%- for name, data_type in (spark_cdc._described(relation) if may_be_stored_so else {}).items()
+    {%- for name, data_type in ((columns or spark_cdc._described(relation)) if may_be_stored_so else {}).items()
         if name not in computed and name | lower in partitioned_by | map('lower') and modules.re.match('(string|char|varchar)\\b', data_type | lower) -%}
         {#- a truncate has no key -#}
         {%- set column = ' where ' ~ ("cdc_operation <> 'truncate' and " if run.call.builds == 'events' else '') ~ spark_cdc._quote(name) -%}

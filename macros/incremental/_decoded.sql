@@ -117,7 +117,6 @@
 {%- macro _decode_new_rows(run, extent) -%}
     {%- if not run.has_new_rows -%}{%- do spark_cdc._begin_increment(run) -%}{%- endif -%}
     {%- set more = {'built': run.target, 'new_rows': spark_cdc._raw_columns_of(run, run.to_decode, 'cdc_is_new') if run.has_new_rows else none} -%}
-    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
     {%- set affected = {} -%}
     {%- if extent == 'groups' -%}
         {%- set affected = spark_cdc._add_affected_rows(run) -%}
@@ -140,14 +139,13 @@
     {%- set noted = dict(run.get('watermark') or {}, **spark_cdc._properties_of_look_ups(run)) -%}
     {%- do noted.update(spark_cdc._property_of_run(run)) -%}
     {#- otherwise a row that another run has just added would be stored twice -#}
-    {%- do spark_cdc._check_lock(run, run.raw) -%}
-    {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
+    {%- if not run.logs -%}{%- do spark_cdc._check_lock(run, run.raw) -%}{%- endif -%}
+    {%- do spark_cdc._write_increment(run, sql) -%}
     {%- do noted.update(spark_cdc._write_quarantine(run, quarantine)) -%}
-    {%- do spark_cdc._keep_retracted_events(run, increment) -%}
+    {%- do spark_cdc._keep_retracted_events(run) -%}
     {%- set range = spark_cdc._sequence_range('stored.cdc_sequence', affected.low, affected.high)
-        if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(increment) -%}
-    {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, range) -%}
+        if affected and run.dependencies.is_prefix else spark_cdc._range_of_increment(run) -%}
+    {%- do spark_cdc._store_increment(run, ['cdc_sequence'], noted, range) -%}
     {%- do spark_cdc._show_quarantine(run) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
-    {%- do spark_cdc._drop(increment) -%}
 {%- endmacro -%}

@@ -59,10 +59,9 @@ from differing_rows
     ) }}
 {%- endmacro -%}
 
-{#- The same for the sequences in an increment, as a condition on stored rows. -#}
-{%- macro _range_of_increment(increment) -%}
-    {%- set bounds = run_query('select min(cdc_sequence), max(cdc_sequence) from ' ~ increment).rows[0] -%}
-    {{ return(spark_cdc._sequence_range('stored.cdc_sequence', bounds[0], bounds[1])) }}
+{#- The same for the sequences in the run's increment, as a condition on stored rows. -#}
+{%- macro _range_of_increment(run) -%}
+    {{ return(spark_cdc._sequence_range('stored.cdc_sequence', run.found.low, run.found.high)) }}
 {%- endmacro -%}
 
 {#- The difference in the model's events: in affected groups, or in all. -#}
@@ -82,7 +81,7 @@ from differing_rows
 
 {#- The difference between two selects of events, as `_difference`, with the batch of the run. -#}
 {%- macro _difference_of_events(run, existing, made, goes='true') -%}
-    {%- set columns = spark_cdc._described(run.target) -%}
+    {%- set columns = spark_cdc._columns_of_target(run) -%}
     {%- do columns.pop('cdc_batch') -%}
 select
     *,
@@ -95,15 +94,15 @@ from (
 {#- Stores events that are retracted or replaced. Models built on this one compute the keys of these events again. All
     columns are stored, since a view may filter by any of them. This happens before the model is written. If a run is killed
     in between, too many events are stored, which does no harm. -#}
-{%- macro _keep_retracted_events(run, increment) -%}
+{%- macro _keep_retracted_events(run) -%}
     {%- set retracted -%}
 select
     cdc_old.*,
     cdc_batch
-from {{ increment }}
+from {{ run.increment }}
 where cdc_old is not null
     {%- endset -%}
-    {%- if run_query('select 1 from (' ~ retracted ~ ') as retracted limit 1') | length > 0 -%}
+    {%- if run.found.retracted -%}
         {#- events retracted before the last rebuild no longer matter, and may have other columns -#}
         {%- set epoch = {'spark_cdc.generation': run.properties['spark_cdc.generation']} -%}
         {%- if spark_cdc._is_there(run.retracted)

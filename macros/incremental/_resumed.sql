@@ -55,7 +55,6 @@
 {#- An increment. -#}
 {%- macro _resume_with_new_rows(run) -%}
     {%- set added = spark_cdc._side_table('added_' ~ run.suffix) -%}
-    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
     {#- the new rows, without repeats of rows read before -#}
     {%- do run_query(
         'create table ' ~ added ~ ' using parquet as\nselect ' ~ spark_cdc._column_list(run.call.spec.raw_columns) ~ ' from ' ~ run.to_decode
@@ -82,25 +81,25 @@
 
     {%- set more = {'decoded': spec.decoded} -%}
     {%- set made = spark_cdc._decoded(run, spec.relation, more) -%}
-    {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ spark_cdc._resumed_events(run, spec, made, goes_on)) -%}
+    {%- do spark_cdc._write_increment(run, spark_cdc._resumed_events(run, spec, made, goes_on)) -%}
     {%- if goes_on -%}{%- do spark_cdc._reread_rows(run, spec) -%}{%- endif -%}
     {%- set noted = spark_cdc._write_quarantine(
         run, spark_cdc._quarantine_after(run, spec.reread, run.resume(spec).entries) if goes_on
             else spark_cdc._decoded(run, spec.relation, more, 'quarantine')
     ) -%}
-    {%- do spark_cdc._keep_retracted_events(run, increment) -%}
-    {%- do spark_cdc._check_partitions(run, increment) -%}
+    {%- do spark_cdc._keep_retracted_events(run) -%}
+    {%- do spark_cdc._check_partitions(run, run.increment) -%}
 
     {#- until all is written no state is valid: if the run is killed, the next one decodes all rows -#}
     {%- do spark_cdc._check_lock(run, run.raw) -%}
     {%- do spark_cdc._store_properties(run, {'spark_cdc.state': ''}) -%}
-    {%- do spark_cdc._store_increment(run, increment, ['cdc_sequence'], noted, spark_cdc._range_of_increment(increment)) -%}
+    {%- do spark_cdc._store_increment(run, ['cdc_sequence'], noted, spark_cdc._range_of_increment(run)) -%}
     {%- do spark_cdc._show_quarantine(run) -%}
     {%- do spark_cdc._keep_new_rows(run) -%}
     {%- do spark_cdc._store_properties(
         run, dict(dict({'spark_cdc.state': state_after.identifier}, **(run.get('watermark') or {})), **spark_cdc._property_of_run(run))
     ) -%}
-    {%- for relation in (added, increment, spec.reread, spec.decoded) -%}
+    {%- for relation in (added, spec.reread, spec.decoded) -%}
         {%- do spark_cdc._drop(relation) -%}
     {%- endfor -%}
 {%- endmacro -%}

@@ -88,7 +88,9 @@
     {%- if run.call.builds != 'events' or not run.properties -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set later, relations = [], [run.target] -%}
+    {#- a view is replaced together with the property; rows of a table may be of a later run, which was killed -#}
+    {%- set is_view, last_run = run.format.kind == 'view', run.properties.get('spark_cdc.last_run', '') -%}
+    {%- set later, relations = [last_run] if is_view and last_run >= run.batch else [], [] if is_view else [run.target] -%}
     {%- if run.retracted.identifier | lower in run.side_tables -%}
         {%- do run_query('refresh table ' ~ run.retracted) -%}
         {%- do relations.append(run.retracted) -%}

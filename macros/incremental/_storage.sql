@@ -40,25 +40,37 @@ as
 {%- macro _store_all(run, sql, properties) -%}
     {%- set sql = spark_cdc._as_contracted(sql) -%}
     {%- set properties = spark_cdc._all_properties(run, properties) -%}
-    {%- do spark_cdc._check_lock(run) -%}
+    {%- if run.format.kind == 'table' -%}{%- do spark_cdc._check_lock(run) -%}{%- endif -%}
     {%- do spark_cdc._of_format(run.file_format, 'store_all')(run, sql, properties) -%}
 {%- endmacro -%}
 
-{#- Changes the model by `increment`, a table of rows. They replace the rows with the same `identity`; with cdc_is_removed
+{#- Writes the rows of a select into the table of the run's increment. One query finds out how many `rows` it has. Of change
+    events it also asks how many are `retracted`, and for the `low` and `high` of their sequences. -#}
+{%- macro _write_increment(run, sql) -%}
+    {%- set increment = spark_cdc._side_table('increment_' ~ run.suffix) -%}
+    {%- do run_query('create table ' ~ increment ~ ' using parquet as\n' ~ sql) -%}
+    {%- set of_events = ', count(cdc_old), min(cdc_sequence), max(cdc_sequence)' if run.call.builds == 'events' else '' -%}
+    {%- set found = run_query('select count(*)' ~ of_events ~ ' from ' ~ increment).rows[0] -%}
+    {%- do run.update({'increment': increment, 'found': dict(zip(['rows', 'retracted', 'low', 'high'], found))}) -%}
+{%- endmacro -%}
+
+{#- Changes the model by the increment. Its rows replace the rows with the same `identity`; with cdc_is_removed
     they only remove them. `changed` are the properties to change, or none. `prune` is a condition that holds for all rows of
     the model that the increment can replace. -#}
-{%- macro _store_increment(run, increment, identity, changed, prune=none) -%}
+{%- macro _store_increment(run, identity, changed, prune=none) -%}
+    {%- set increment, is_any = run.increment, run.found.rows > 0 -%}
     {%- set names, same = [], [] -%}
-    {%- for column in spark_cdc._described(run.target) -%}{%- do names.append(spark_cdc._quote(column)) -%}{%- endfor -%}
+    {%- for column in spark_cdc._columns_of_target(run) -%}{%- do names.append(spark_cdc._quote(column)) -%}{%- endfor -%}
     {%- for name in identity -%}
         {%- do same.append('stored.' ~ spark_cdc._quote(name) ~ ' <=> increment.' ~ spark_cdc._quote(name)) -%}
     {%- endfor -%}
-    {%- set is_any = run_query('select 1 from ' ~ increment ~ ' limit 1') | length > 0 -%}
     {%- do spark_cdc._check_partitions(run, increment) -%}
-    {%- do spark_cdc._check_lock(run, run.target if is_any else none) -%}
     {%- if not is_any -%}
+        {%- do spark_cdc._check_lock(run) -%}
         {%- call noop_statement('main', 'nothing changes') -%}{%- endcall -%}
     {%- else -%}
+        {#- a view is replaced later, after a check of its own -#}
+        {%- if run.format.kind == 'table' -%}{%- do spark_cdc._check_lock(run, run.target) -%}{%- endif -%}
         {%- do spark_cdc._of_format(run.file_format, 'store_increment')(
             run, increment, names, same | join(' and '), changed, prune
         ) -%}
@@ -70,4 +82,11 @@ as
     {%- if outdated -%}
         {%- do spark_cdc._store_properties(run, changed) -%}
     {%- endif -%}
+    {%- do spark_cdc._drop(increment) -%}
+{%- endmacro -%}
+
+{#- The columns of the model, which an increment does not change: a dict of name -> type. -#}
+{%- macro _columns_of_target(run) -%}
+    {%- if run.columns is not defined -%}{%- do run.update({'columns': spark_cdc._described(run.target)}) -%}{%- endif -%}
+    {{ return(dict(run.columns)) }}
 {%- endmacro -%}

@@ -8,7 +8,6 @@
     {%- do run.update({
         'raw': spark_cdc._table_of_log(run),
         'missing': spark_cdc._side_table('missing_' ~ run.suffix),
-        'to_decode': spark_cdc._side_table('rows_' ~ run.suffix),
         'raw_columns': run.call.spec.raw_columns,
         'raw_watermark': spark_cdc._raw_watermark(run.call.spec),
         'dependencies': {},
@@ -84,6 +83,7 @@
     {%- else -%}
         {%- do spark_cdc._of_format(run.file_format, 'follow_columns')(run) -%}
     {%- endif -%}
+    {%- do run.update({'kept': none if changed.added or changed.widened else kept}) -%}
 {%- endmacro -%}
 
 {#- The raw columns of the stored log, and their types. -#}
@@ -104,15 +104,15 @@
     {%- endif -%}
     {%- if last >= run.batch -%}{%- do run.update({'batch': last ~ '+'}) -%}{%- endif -%}
     {%- set since = spark_cdc._since_watermark(run) -%}
-    {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run) ~ ' as cdc_rows\n' ~ since) -%}
+    {%- set delivered = spark_cdc._delivered(run, spark_cdc._as_kept_in_log(run, run.kept) ~ ' as cdc_rows\n' ~ since) -%}
     {%- set now = run.get('delivered') or spark_cdc._delivered_now(run, delivered, spark_cdc._delivered_to_the_run_before(run)) -%}
     {%- set stored = spark_cdc._rows_delivered_to(run.raw, run.call.spec.computed or {}) -%}
     {%- do spark_cdc._find_missing(run, delivered, spark_cdc._delivered(run, stored ~ ' as cdc_rows\n' ~ since)) -%}
     {%- set selects = [] -%}
     {%- if run.has_new_rows -%}
-        {%- do run_query('create table ' ~ run.to_decode ~ ' using parquet as\n' ~ spark_cdc._missing_rows(run, delivered)) -%}
-        {%- do spark_cdc._check_partitions(run, run.to_decode) -%}
-        {%- do selects.append('(' ~ spark_cdc._read_for_log(run.call, run.to_decode) ~ ')' if run.call.reader else run.to_decode | string) -%}
+        {%- set missing = '(' ~ spark_cdc._missing_rows(run, delivered) ~ ')' -%}
+        {%- do spark_cdc._check_partitions(run, missing, columns=run.raw_columns) -%}
+        {%- do selects.append('(' ~ spark_cdc._read_for_log(run.call, missing) ~ ')' if run.call.reader else missing) -%}
     {%- endif -%}
     {%- if run.call.reader and spark_cdc._has_other_look_ups(run) -%}
         {%- set waiting = spark_cdc._rows_that_wait(run) -%}
@@ -143,7 +143,6 @@
         {%- do spark_cdc._note_watermark_of_log(run, 'cdc_batch = ' ~ spark_cdc._literal(run.batch)) -%}
     {%- endif -%}
     {%- do spark_cdc._drop(run.missing) -%}
-    {%- if run.has_new_rows -%}{%- do spark_cdc._drop(run.to_decode) -%}{%- endif -%}
 {%- endmacro -%}
 
 {#- The rows of a log whose reader may know more of them now. Equal rows are as many as have not been read once more: a run that

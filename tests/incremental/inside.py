@@ -157,6 +157,12 @@ def stored_again(place: Place, relation: str, batch: str) -> None:
     )
 
 
+def ran_at(place: Place, model: str, batch: str) -> None:
+    """Give all events of a model another batch, as if its runs had been at another time."""
+    stored_again(place, stored_in(place, model), batch)
+    place.sql(f"alter view {{schema}}.{model} set tblproperties ('spark_cdc.last_run' = '{batch}')")
+
+
 def with_deletion_vectors(place: Place) -> list[str]:
     """The tables that can have deletion vectors."""
     tables = [row[1] for row in place.sql("show tables in {schema}")]

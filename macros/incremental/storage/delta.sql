@@ -89,17 +89,16 @@
 
 {%- macro _delta_store_increment(run, increment, names, same, changed, prune) -%}
     {%- if run.call.builds == 'events' -%}
-        {%- do spark_cdc._allow_deletion_vectors(run, increment) -%}
+        {%- do spark_cdc._allow_deletion_vectors(run) -%}
     {%- endif -%}
     {%- do spark_cdc._merge(run, increment, names, same, prune) -%}
 {%- endmacro -%}
 
 {#- A model of change events gets deletion vectors with the first run that replaces an event. If a table can have them, Delta
     lists all its files to plan a read, again for each step. -#}
-{%- macro _allow_deletion_vectors(run, increment) -%}
+{%- macro _allow_deletion_vectors(run) -%}
     {%- set name = 'delta.enableDeletionVectors' -%}
-    {%- if run.properties.get(name) != 'true' and name not in (config.get('tblproperties') or {})
-        and run_query('select 1 from ' ~ increment ~ ' where cdc_old is not null limit 1') | length > 0 -%}
+    {%- if run.properties.get(name) != 'true' and name not in (config.get('tblproperties') or {}) and run.found.retracted -%}
         {%- do spark_cdc._store_properties(run, {name: 'true'}) -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -115,7 +115,8 @@ where not cdc_is_removed
         {%- do properties.update({'spark_cdc.stored_in_before': run.properties['spark_cdc.stored_in']}) -%}
     {%- endif -%}
     {#- a raw log has the columns of its relation in their order, which some decoders read by; Spark moves those of a partition -#}
-    {%- set names = spark_cdc._columns_of_log(run.call.spec) + ['cdc_batch'] if run.call.builds == 'raw_log' else none -%}
+    {%- set names = spark_cdc._columns_of_log(run.call.spec) + ['cdc_batch'] if run.call.builds == 'raw_log'
+        else none if is_all else spark_cdc._columns_of_target(run) | list -%}
     {%- do spark_cdc._check_lock(run) -%}
     {%- do spark_cdc._replace_view(run, version, properties, names) -%}
 {%- endmacro -%}

@@ -216,9 +216,7 @@ CLOCK = Scenario(
         Step(land=(land("raw", (1, "I", 1, "first", "a", 1)),)),
         Step(
             land=(
-                lambda place: inside.stored_again(
-                    place, inside.stored_in(place, "changes"), FUTURE
-                ),
+                lambda place: inside.ran_at(place, "changes", FUTURE),
                 updated(2),
             ),
             rows={"current": [(1, "at 2")]},
