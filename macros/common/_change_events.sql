@@ -50,7 +50,12 @@
     } -%}
     {%- set values = dict({'cdc_source': spark_cdc._literal(me)}, **dict(values, cdc_batch=spark_cdc._literal(spec.batch))) -%}
     {%- set outcome = dict(spark_cdc._outcome_by_default(spec, values), **values) -%}
-    {%- if spec.builds != 'events' -%}{{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}{%- endif -%}
+    {%- if spec.builds == 'quarantine' and not (values.cdc_kind or values.cdc_reason) -%}
+        {#- every row is an event: the decoder leaves out what only makes events -#}
+        {{ return(spark_cdc._select_outcomes(spec, {}, 'range(0)')) }}
+    {%- elif spec.builds != 'events' -%}
+        {{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}
+    {%- endif -%}
 select
     {%- for name, data_type in spark_cdc._event_columns().items() %}
     {%- set value = values.get(name) or unknown.get(name, 'cast(null as ' ~ data_type ~ ')') %}

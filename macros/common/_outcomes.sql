@@ -36,9 +36,9 @@ select
 from {{ relation }}
 {%- endmacro -%}
 
-{#- The same after a select of events, for rows that are no events; nothing where events are asked for. -#}
+{#- The same after a select of events, for rows that are no events; nothing where they are not asked for. -#}
 {%- macro _and_outcomes(spec, values, relation, condition=none) -%}
-    {%- if spec.builds != 'events' %}
+    {%- if spec.builds != 'events' and not (spec.builds == 'quarantine' and values.cdc_kind == "'no_op'") %}
 
 union all
 {{ spark_cdc._select_outcomes(spec, values, relation) }}

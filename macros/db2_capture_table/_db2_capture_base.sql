@@ -92,7 +92,8 @@ answered as (
     left join load_times
         on keyed.cdc_is_load and keyed.cdc_logmarker = load_times.cdc_load_at
     {%- endif %}
-),
+)
+    {%- if spec.builds != 'quarantine' %},
 
 sequenced as (
     select
@@ -122,6 +123,7 @@ last_rows as (
         cdc_is_last
         and not cdc_is_copy
 ){{ spark_cdc._db2_joined(spec, 'last_rows') }}
+    {%- endif %}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation_of_answer(),

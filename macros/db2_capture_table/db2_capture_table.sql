@@ -18,7 +18,11 @@
     {%- if spec.lookups.base -%}{{ return(spark_cdc._db2_decode_with_base(spec)) }}{%- endif -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
+    {%- if spec.builds == 'quarantine' -%}
+{{ spark_cdc._db2_judged(spec) }}
+    {%- else -%}
 {{ spark_cdc._db2_paired_rows(spec) }}{{ spark_cdc._db2_joined(spec, 'paired', has_times=spec.builds == 'events') }}
+    {%- endif %}
 
 {{ spark_cdc.select_events(spec, dict(spark_cdc._db2_of_event(spec), **{
     'cdc_operation': spark_cdc._db2_operation(),

@@ -22,11 +22,9 @@
 {% if spec.built %}
 {{ spark_cdc._db2_log_kept_events(spec) }},
 {% endif %}
-{{ spark_cdc._db2_log_events(spec) }}
+{{ spark_cdc._db2_log_events(spec) if spec.builds != 'quarantine' }}
     {%- if spec.builds != 'events' -%}
-,
-
-{{ spark_cdc._db2_log_refused(spec) }}
+{{ ',\n\n' if spec.builds != 'quarantine' }}{{ spark_cdc._db2_log_refused(spec) }}
     {%- endif %}
 
 {{ spark_cdc.select_events(spec, {

@@ -1,7 +1,7 @@
 {#- The parts of the decoder of event logs: what becomes of log rows. -#}
 
 {#- CTEs to `settled`: the rows that are not refused on their own, with the reason if they are in no event.
-    Then CTEs to `events`: one row for each event, with its log rows. -#}
+    Then CTEs to `events`, except for quarantine: one row for each event, with its log rows. -#}
 {%- macro _netiq_events(spec) -%}
     {%- set known = [] -%}
     {%- for name in spec.columns -%}{%- do known.append(spark_cdc._literal(name | lower)) -%}{%- endfor -%}
@@ -43,13 +43,14 @@ settled as (
             else 'precedence'
         end as cdc_reason
     from compared_windows
-),
+)
     {%- else %}
 
 settled as (
     select * from active
-),
+)
     {%- endif %}
+    {%- if spec.builds != 'quarantine' %},
 
 remaining as (
     select * from settled
@@ -94,6 +95,7 @@ events as (
         aggregate(cdc_rows, 0L, (total, one) -> total + one.cdc_raw_rows) as cdc_raw_rows
     from parts
 )
+    {%- endif %}
 {%- endmacro -%}
 
 {#- The rows of `settled` that are in no event, after the events. A refused row has its raw rows, one by one. -#}

@@ -25,7 +25,7 @@
     'cdc_changed_columns': spark_cdc._netiq_changed_columns(spec),
     'cdc_present_columns': spark_cdc._netiq_present_columns(spec),
     'cdc_metadata': spark_cdc._netiq_metadata(),
-    'cdc_kind': 'cdc_outcome',
+    'cdc_kind': 'cdc_outcome' if spec.builds != 'quarantine' else none,
     'cdc_raw_rows': 'cdc_raw_rows',
 }, 'events', values) }}
 {{- spark_cdc._netiq_and_settled(spec) }}

@@ -20,7 +20,8 @@
 {%- macro _outcomes_qlik_change_table(spec) -%}
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: spark_cdc._qlik_after_image(spec, name)}) -%}{%- endfor -%}
-{{ spark_cdc._qlik_change_table_rows(spec) }},
+{{ spark_cdc._qlik_change_table_rows(spec) }}
+    {%- if spec.builds != 'quarantine' %},
 
 -- Transactions too large for one task, with their commits: the first change, even if it is in conflict.
 raw_places as (
@@ -109,6 +110,7 @@ paired as (
     from side_by_side
     where not cdc_is_before
 )
+    {%- endif %}
 {%- if spec.inputs.full_load -%}
 ,
 
