@@ -27,8 +27,6 @@ from spark_cdc_udfs.server.directory import Home, wait_for
 
 from incremental import inside
 
-pytestmark = pytest.mark.server
-
 KILLS = int(os.environ.get("SPARK_CDC_KILLS", "10"))
 FORMAT = os.environ.get("SPARK_CDC_KILLS_FORMAT", "parquet")
 INCREMENTAL = ("run", "--exclude", "*_whole")
@@ -49,7 +47,7 @@ HOLD = """
     {% call dbt.statement(name, fetch_result, auto_begin, language) %}{{ sql }}{% endcall %}
   {% endif %}
   {% if is_held %}
-    {% do dbt.run_query("select reflect('java.lang.Thread', 'sleep', 600000L)") %}
+    {% do dbt.run_query("select reflect('java.lang.Thread', 'sleep', 60000L)") %}
   {% endif %}
 {% endmacro %}
 """
@@ -89,56 +87,67 @@ def check(landing: Landing, what: str) -> None:
     assert not wrong, f"after {what}:\n" + "\n".join(wrong)
 
 
-def test_killed_in_a_statement(tmp_path: Path) -> None:
-    """The server dies while it writes the first change events, dbt while it writes new ones.
-
-    Dbt also dies between the rows of a raw log and what says that they are all there.
-    """
+def landed(warehouse: Warehouse, home: Path, schema: str) -> tuple[Landing, list[list[Row]]]:
+    """A change table with its raw log and its models, and what lands in it one after the other."""
     rng = random.Random(f"{SEED} killed")
+    landing = Landing(warehouse, home, schema)
+    delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
+    workload = database.generate(database.ORDERS, rng, transactions=40)
+    written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
+    landing.add(
+        "orders",
+        database.ORDERS,
+        written.columns,
+        "qlik_change_table",
+        kinds=("changes", "current", "quarantine"),
+        logs={"changes": "stored"},
+    )
+    landing.begin("parquet")
+    (home / "macros").mkdir()
+    (home / "macros" / "hold.sql").write_text(HOLD)
+    return landing, batches(written.rows, rng, 3)
+
+
+@contextmanager
+def held(landing: Landing, model: str, statement: str, when: str) -> Iterator[None]:
+    """Run until dbt is held before or after a statement of a model, and kill it at the end."""
+    landing.warehouse.sql(f"drop table if exists {landing.schema}.held")
+    with begun(landing.home, MODEL=model, STATEMENT=statement, HELD=when) as run:
+        there = f"show tables in {landing.schema} like 'held'"
+        wait_for(lambda: run.poll() is not None or bool(landing.warehouse.sql(there)), 120)
+        assert run.poll() is None, (landing.home / "killed.log").read_text()
+        yield
+
+
+@pytest.mark.server
+def test_a_server_killed_in_a_statement(tmp_path: Path) -> None:
+    """The server dies while it writes the first change events."""
     with running(tmp_path, *conf(INTERPRETED)) as warehouse:
-        landing = Landing(warehouse, tmp_path, "crashes")
-        delivery = qlik_change_table.Delivery(interleave="any", duplicates=0.1)
-        workload = database.generate(database.ORDERS, rng, transactions=40)
-        written = qlik_change_table.write(workload, rng, qlik_change_table.Layout(), delivery)
-        landing.add(
-            "orders",
-            database.ORDERS,
-            written.columns,
-            "qlik_change_table",
-            kinds=("changes", "current", "quarantine"),
-            logs={"changes": "stored"},
-        )
-        first, second, third = batches(written.rows, rng, 3)
-        landing.begin("parquet")
-        (tmp_path / "macros").mkdir()
-        (tmp_path / "macros" / "hold.sql").write_text(HOLD)
-
-        def wait_until_held(run: subprocess.Popen[bytes]) -> None:
-            held = f"show tables in {landing.schema} like 'held'"
-            found = wait_for(lambda: run.poll() is not None or bool(warehouse.sql(held)), 120)
-            assert found and run.poll() is None, (tmp_path / "killed.log").read_text()
-
+        landing, (first, *_) = landed(warehouse, tmp_path, "crashes")
         landing.deliver({"orders": first})
-        with begun(tmp_path, MODEL="orders_changes", STATEMENT="main", HELD="after") as run:
-            wait_until_held(run)
+        with held(landing, "orders_changes", "main", "after"):
             kill_server(warehouse)
-            run.kill()
-        warehouse.sql(f"drop table {landing.schema}.held")
         check(landing, "a kill of the server")
 
-        landing.deliver({"orders": second})
-        with begun(tmp_path, MODEL="orders_changes", STATEMENT="view", HELD="before") as run:
-            wait_until_held(run)
-        left_over = inside.show_locks(landing.schema, "orders_changes")
-        assert warehouse.sql(left_over)
-        check(landing, "a kill of dbt")
-        assert not warehouse.sql(left_over)
 
-        landing.deliver({"orders": third})
-        warehouse.sql(f"drop table {landing.schema}.held")
-        with begun(tmp_path, MODEL="orders_stored", STATEMENT="main", HELD="after") as run:
-            wait_until_held(run)
-        check(landing, "a kill of dbt in a raw log")
+def test_dbt_killed_in_a_statement(warehouse: Warehouse, tmp_path: Path) -> None:
+    """Dbt dies before it publishes new events, and amid the rows of a raw log."""
+    landing, (first, second, third) = landed(warehouse, tmp_path, "killed")
+    landing.deliver({"orders": first})
+    warehouse.dbt(tmp_path, *INCREMENTAL)
+
+    landing.deliver({"orders": second})
+    with held(landing, "orders_changes", "view", "before"):
+        pass
+    left_over = inside.show_locks(landing.schema, "orders_changes")
+    assert warehouse.sql(left_over)
+    check(landing, "a kill of dbt")
+    assert not warehouse.sql(left_over)
+
+    landing.deliver({"orders": third})
+    with held(landing, "orders_stored", "main", "after"):
+        pass
+    check(landing, "a kill of dbt in a raw log")
 
 
 def in_order(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
@@ -170,6 +179,7 @@ def parts_of(given: Deliveries, number: int) -> list[dict[str, list[Row]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.server
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     """Every format; its deliveries are cut into as many parts as there are kills."""
     rng = random.Random(f"{SEED} crashes")
