@@ -43,8 +43,8 @@ positions as (
             cdc_reason is null
             and exists (
                 select 1 as cdc_one
-                from contents as loads
-                where loads.cdc_operation = 'load'
+                from messages
+                where cdc_message.operation = 'load'
             )
         window of_change as (
             partition by cdc_place, if(cdc_operation = 'load', cdc_same, cdc_change_seq)
