@@ -50,8 +50,8 @@
     } -%}
     {%- set values = dict({'cdc_source': spark_cdc._literal(me)}, **dict(values, cdc_batch=spark_cdc._literal(spec.batch))) -%}
     {%- set outcome = dict(spark_cdc._outcome_by_default(spec, values), **values) -%}
-    {%- if spec.builds == 'quarantine' and not (values.cdc_kind or values.cdc_reason) -%}
-        {#- every row is an event: the decoder leaves out what only makes events -#}
+    {%- if is_ours and spec.builds == 'quarantine' and not (values.cdc_kind or values.cdc_reason) -%}
+        {#- every row is an event: our decoders leave out what only makes events -#}
         {{ return(spark_cdc._select_outcomes(spec, {}, 'range(0)')) }}
     {%- elif spec.builds != 'events' -%}
         {{ return(spark_cdc._select_outcomes(spec, outcome, relation)) }}

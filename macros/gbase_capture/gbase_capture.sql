@@ -15,6 +15,7 @@
     {%- set table = {} -%}
     {%- for name in spec.columns -%}{%- do table.update({name: 'cdc_row.' ~ spark_cdc._quote(name)}) -%}{%- endfor -%}
 {{ spark_cdc._gbase_judged(spec) if spec.builds == 'events' else spark_cdc._gbase_items(spec) }},
+    {%- if spec.builds != 'quarantine' %}
 
 -- captures that overlap after a restart repeat changes: the first one counts
 numbered as (
@@ -28,11 +29,13 @@ numbered as (
     where
         kind = 'event'
         and not cdc_has_bad_value
-)
-    {%- if spec.builds != 'events' -%}
-,
+){{ ',' if spec.builds != 'events' }}
+    {%- endif %}
+    {%- if spec.builds != 'events' %}
 
-{{ spark_cdc._gbase_refused(spec) }},
+{{ spark_cdc._gbase_refused(spec) }}
+    {%- endif %}
+    {%- if spec.builds == 'raw_counts' %},
 
 {{ spark_cdc._gbase_chunks(spec) }}
     {%- endif %}
@@ -49,13 +52,15 @@ numbered as (
     'cdc_metadata': spark_cdc._gbase_metadata(spec),
     'cdc_raw_rows': '0L',
 }, 'numbered', table) }}
-where cdc_number = 1
+{{ 'where cdc_number = 1' if spec.builds != 'quarantine' }}
 {{- spark_cdc._and_outcomes(spec, {
     'cdc_kind': "'refused'", 'cdc_reason': 'cdc_reason', 'cdc_detail': 'cdc_detail', 'cdc_raw': 'cdc_raw', 'cdc_raw_rows': '0L',
 }, 'refused') }}
+    {%- if spec.builds == 'raw_counts' %}
 {{- spark_cdc._and_outcomes(spec, {
     'cdc_kind': "if(is_refused, 'refused', if(is_used, 'used', 'no_op'))"
 }, 'judged_chunks') }}
+    {%- endif %}
 {%- endmacro -%}
 
 
