@@ -550,13 +550,14 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
 
 def test_raw_rows_that_a_decoder_loses_are_noticed(warehouse: Warehouse, project: Project) -> None:
     """Raw rows are counted where they land, and not where they are decoded."""
+    models = warehouse.run_folder(project.home) / "target/compiled/workloads/models"
     for format_ in every_format():
         named = (one.name for one in format_.cases(SEED))
         name = next((one for one in named if f"{one}_counts" in project.expected), None)
         if name is None:
             continue
-        compiled = project.home / f"target/compiled/workloads/models/{name}_counts.sql"
-        counted, decoded = compiled.read_text().split("\nfrom (\n", 1)
+        counts = (models / f"{name}_counts.sql").read_text()
+        counted, decoded = counts.split("\nfrom (\n", 1)
         ((landed,),) = warehouse.sql(f"select count(*) from {SCHEMA}.{name}__raw")
         half = f"(select * from {SCHEMA}.{name}__raw limit {landed // 2})"
         loses = re.sub(rf"\S*{name}__raw\b`?", half, decoded)
