@@ -88,8 +88,9 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{#- The decoder's SELECT over the raw rows in `relation`: of events or of quarantine. `more` is added to the spec. In an increment it has `built`, the
-    model before this run, and `new_rows`, the new raw rows. `is_part`: the rows are those of affected groups alone. -#}
+{#- The decoder's SELECT over the raw rows in `relation`: of events or of quarantine. `more` is added to the spec. In an increment
+    it has `built`, the model before this run, and `new_rows`, the new raw rows. `is_part`: the rows are those of affected
+    groups alone. -#}
 {%- macro _decoded(run, relation, more={}, builds='events') -%}
     {{ return(spark_cdc._select_of_decoder(builds, dict(
         dict(run.call.spec, relation=relation, inputs=spark_cdc._inputs_as_given(run.call.spec), batch=run.batch), **dict(more)

@@ -1,5 +1,6 @@
-{#- The materialization of models whose body is one call of `raw_log`, of a decoder, of `current_state` or of `history`. Its documentation is in _macros.yml. What a run does is in _write_log.sql, _decoded.sql and _applied.sql, and how
-    it writes is in _storage.sql and the folder storage. -#}
+{#- The materialization of models whose body is one call of `raw_log`, of a decoder, of `current_state` or of `history`. Its
+    documentation is in _macros.yml. What a run does is in _write_log.sql, _decoded.sql and _applied.sql, and how it writes is
+    in _storage.sql and the folder storage. -#}
 {%- materialization cdc_incremental, adapter='spark' -%}
     {%- set call = spark_cdc._declared_call() -%}
     {%- set run = spark_cdc._begin_run(call) -%}
