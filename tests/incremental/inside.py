@@ -83,8 +83,8 @@ def retracted_events(model: str) -> str:
 
 
 def add_rows_found(kept: str) -> str:
-    """Add the new rows of the run that continues to the raw rows of the model `bad`."""
-    found = "{schema}.bad__cdc_rows_{made}"
+    """Add the new rows of the run that continues to the raw rows of the model `changes`."""
+    found = "{schema}.changes__cdc_rows_{made}"
     return f"insert into {kept} select * except (cdc_is_new) from {found} where cdc_is_new"
 
 
