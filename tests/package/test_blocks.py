@@ -98,4 +98,7 @@ def make_tables(warehouse: Warehouse) -> None:
     for schema, table in tables:
         columns = ", ".join(f"`{one['name']}` {one['data_type']}" for one in table["columns"])
         statements.append(f"create table {schema}.{table['name']} ({columns}) using parquet")
+    # a run of the change events makes this view
+    view, stored = "orders__changes__cdc_quarantine", f"{SCHEMA}.orders__quarantine"
+    statements.append(f"create view {SCHEMA}.{view} as select * from {stored}")
     warehouse.sql(*statements)

@@ -72,10 +72,9 @@ def scenario(
     ]
     whole = reference.decode(increments.rows, runs[-1][1], options)
     steps.append(Step(full_refresh=True, rows=expected(whole, options)))
-    body = model(options)
     return Scenario(
         name,
-        models={"changes": body, "quarantine": quarantined(body)},
+        models={"changes": model(options), "quarantine": quarantined()},
         steps=steps,
         raw=("log", "base"),
         setup=relations.setup,
