@@ -89,19 +89,12 @@ loads as (
         cdc_anchor
     from {{ spec.answers }}
     where cdc_load_at is not null
-    {%- elif spec.builds == 'events' %}
+    {%- else %}
     select
         cdc_metadata.logmarker as cdc_load_at,
         left(cdc_commit_sequence, 32) as cdc_anchor
     from {{ spec.built }}
     where cdc_operation = 'load' and cdc_metadata.logmarker is not null
-    {%- else %}
-    -- quarantine has no anchors
-    select
-        cast(null as timestamp) as cdc_load_at,
-        cast(null as string) as cdc_anchor
-    from {{ spec.new_rows }}
-    limit 0
     {%- endif %}
 ),
 

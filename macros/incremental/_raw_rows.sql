@@ -1,4 +1,4 @@
-{#- The raw rows that a model of change events or of quarantined rows has read.
+{#- The raw rows that a model of change events has read.
 
     They are stored in <model>__cdc_raw_<run>, since rows may leave the raw relation. Two hashes identify a row. The columns
     cdc_group and cdc_identity hold the decoder's dependencies (_dependencies.sql). -#}

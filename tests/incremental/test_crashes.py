@@ -114,8 +114,8 @@ def held(landing: Landing, model: str, statement: str, when: str) -> Iterator[No
     landing.warehouse.sql(f"drop table if exists {landing.schema}.held")
     with begun(landing.home, MODEL=model, STATEMENT=statement, HELD=when) as run:
         there = f"show tables in {landing.schema} like 'held'"
-        wait_for(lambda: run.poll() is not None or bool(landing.warehouse.sql(there)), 120)
-        assert run.poll() is None, (landing.home / "killed.log").read_text()
+        found = wait_for(lambda: run.poll() is not None or bool(landing.warehouse.sql(there)), 120)
+        assert found and run.poll() is None, (landing.home / "killed.log").read_text()
         yield
 
 

@@ -551,11 +551,11 @@ def test_results_equal_the_simulation(warehouse: Warehouse, project: Project) ->
 def test_raw_rows_that_a_decoder_loses_are_noticed(warehouse: Warehouse, project: Project) -> None:
     """Raw rows are counted where they land, and not where they are decoded."""
     models = warehouse.run_folder(project.home) / "target/compiled/workloads/models"
-    for format_ in every_format():
-        named = (one.name for one in format_.cases(SEED))
-        name = next((one for one in named if f"{one}_counts" in project.expected), None)
-        if name is None:
-            continue
+    named = [[one.name for one in format_.cases(SEED)] for format_ in every_format()]
+    # one case of each format; the other cases have none of some formats
+    built = [[name for name in names if f"{name}_counts" in project.expected] for names in named]
+    assert sum(map(bool, built)) > len(named) / 2
+    for name in (names[0] for names in built if names):
         counts = (models / f"{name}_counts.sql").read_text()
         counted, decoded = counts.split("\nfrom (\n", 1)
         ((landed,),) = warehouse.sql(f"select count(*) from {SCHEMA}.{name}__raw")
